@@ -56,6 +56,7 @@ fn filled(count: u64) -> anyhow::Result<Outlet> {
         channels_max: 1,
         hold: HoldSettings { held_max: usize::try_from(count)?, wait_max_ns: u64::MAX },
         rewind_bytes_max: 1 << 20,
+        recall: None,
     });
     let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
     let now_ns = walras_access::now().0;

@@ -453,6 +453,7 @@ fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
         if options.relays > 0 {
             set("feed", "tree", tree.display().to_string().into());
             set("feed", "source", "127.0.0.1:0".into());
+            set("feed", "requests", ports.replica(ReplicaPort::Orders, id).into());
         }
         for (section, key, value) in &options.settings {
             set(section, key, value.clone());
@@ -533,7 +534,10 @@ fn lay_out_gateway(
         let participants = place.join("participants.toml");
         let layers = format!("layers = [[\"{}\"]]", ports.gateway(GatewayPort::Participant, at));
         write_tree(&participants, 2 + u32::from(at), 0, &layers)?;
+        let of_replicas: Vec<String> = (1..=ports.replicas).map(|id| ports.replica(ReplicaPort::Orders, id)).collect();
         of_feed = vec![
+            ("gateway", "requests", ports.gateway(GatewayPort::Orders, at).into()),
+            ("gateway", "venue_requests", of_replicas.into()),
             ("gateway", "tree", tree.display().to_string().into()),
             ("gateway", "place", number(at.into())),
             ("gateway", "participants", participants.display().to_string().into()),
@@ -569,6 +573,7 @@ fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
 #[derive(Clone, Copy, Debug)]
 enum ReplicaPort {
     Http,
+    /// By TCP; by UDP with the same number requests for messages of the feed.
     Orders,
     Links,
     Fix,
@@ -578,6 +583,7 @@ enum ReplicaPort {
 /// What a port of a gateway is for, likewise.
 #[derive(Clone, Copy, Debug)]
 enum GatewayPort {
+    /// Likewise.
     Orders,
     /// Where market data comes.
     MarketData,

@@ -60,7 +60,9 @@ pub struct OutletOptions {
     pub source: SocketAddr,
     /// Where they ask for what they missed.
     pub requests: Option<SocketAddr>,
-    /// Requests of one address in a second.
+    /// Where the replicas answer requests, for what the gateway itself misses. None: it does not ask.
+    pub venue_requests: Vec<SocketAddr>,
+    /// Requests of one address in a second, and of the gateway.
     pub requests_per_s: u32,
     /// Bytes of each channel that are kept for them.
     pub kept_bytes: usize,
@@ -158,12 +160,15 @@ impl Config {
             text.parse().map_err(|_| ConfigError::Address { key, value: text.to_owned(), example: "0.0.0.0:7420" })
         };
         let requests = (!gateway.requests.is_empty()).then(|| address("gateway.requests", &gateway.requests)).transpose()?;
+        let venue_requests = gateway.venue_requests.iter().map(|text| address("gateway.venue_requests", text));
+        let venue_requests = venue_requests.collect::<Result<Vec<SocketAddr>, ConfigError>>()?;
         Ok(Some(OutletOptions {
             tree: gateway.tree.clone().into(),
             place: gateway.place,
             participants: (!gateway.participants.is_empty()).then(|| gateway.participants.clone().into()),
             source: address("gateway.source", &gateway.source)?,
             requests,
+            venue_requests,
             requests_per_s: self.feed.requests_per_second,
             kept_bytes: usize::try_from(self.feed.kept_kib << 10).unwrap_or(usize::MAX),
             wait_max_ns: self.fair_access.release_max_us.saturating_mul(1_000).saturating_add(APART_NS),
@@ -213,6 +218,10 @@ mod tests {
         };
         assert_eq!([spins(""), spins("spin_orders = true\n")], [(false, false), (true, false)]);
         assert_eq!(spins("spin_market_data = true\n"), (false, true));
+        let asks = "tree = \"t\"\nparticipants = \"p\"\nvenue_requests = [\"10.0.0.1:7410\", \"[::1]:7411\"]\n";
+        let options = config(&format!("{THREE}[gateway]\nid = 40\n{asks}")).gateway_options().unwrap().market_data.unwrap();
+        let ports: Vec<u16> = options.venue_requests.iter().map(SocketAddr::port).collect();
+        assert_eq!((ports, options.requests_per_s), (vec![7_410, 7_411], 200));
         let replica = config(&format!("{THREE}replica = 2\ngateways = [40, 41]\n")).cluster_options().unwrap();
         let links = replica.links.unwrap();
         assert_eq!((links.peers.len(), links.gateways.len(), replica.addresses.len()), (4, 2, 3));
@@ -233,6 +242,10 @@ mod tests {
             (format!("{THREE}[gateway]\nid = 9\ntree = \"t\"\n"), "gateway.participants"),
             (format!("{THREE}[gateway]\nid = 9\n[fix]\nmarket_data_listen = \"127.0.0.1:1\"\n"), "fix.market_data_listen"),
             (format!("{THREE}[gateway]\nid = 9\ntree = \"t\"\nparticipants = \"p\"\nrequests = \"7\"\n"), "gateway.requests"),
+            (
+                format!("{THREE}[gateway]\nid = 9\ntree = \"t\"\nparticipants = \"p\"\nvenue_requests = [\"a:1\"]\n"),
+                "gateway.venue_requests",
+            ),
         ] {
             let error = config(&text).gateway_options().unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

@@ -333,6 +333,10 @@ sections! {
         source: String = "0.0.0.0:0";
         /// Address and UDP port at which participants ask for messages that they missed, as `[feed]` limits it. Empty for none.
         requests: String = "";
+        /// Addresses at which the replicas answer requests for missed messages (their `feed.requests`). The gateway asks them, at most
+        /// `feed.requests_per_second` times a second in all, for packets that came to it by no path, and for what a participant asks for
+        /// that it keeps no more. Empty: it does not ask, and its participants wait for a snapshot.
+        venue_requests: Vec<String> = [];
         /// Under load, so many microseconds of orders and answers are passed on together, which takes less of the processor. Below
         /// some thousand orders a second nothing waits. 0: never.
         gather_us: u32 = 200_u32;

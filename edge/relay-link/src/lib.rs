@@ -5,6 +5,7 @@
 //!   something comes, or spins, which takes a whole core.
 //! - [`Layout`]: the file that says who stands where.
 //! - [`RelayNode`], [`SenderNode`], [`Leaf`], [`RewindNode`]: the nodes.
+//! - [`OutletNode`], [`RecallNode`]: a leaf gateway's ends, to its participants and to the replicas.
 //! - [`KeeperNode`]: the sender's end of taking relays out and in again.
 //! - [`Lookout`]: asks all of them what came to them.
 //!
@@ -26,6 +27,7 @@ mod layout;
 mod leaf;
 mod look;
 mod outlet_node;
+mod recall_node;
 mod relay_node;
 mod rewind;
 mod sender_node;
@@ -36,6 +38,7 @@ pub use layout::{Layout, LayoutError};
 pub use leaf::Leaf;
 pub use look::Lookout;
 pub use outlet_node::OutletNode;
+pub use recall_node::RecallNode;
 pub use relay_node::{NodeCounts, RelayNode};
 pub use rewind::{AskRate, RewindCounts, RewindNode};
 pub use sender_node::SenderNode;

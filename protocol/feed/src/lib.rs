@@ -8,6 +8,7 @@
 //! - [`sender`]: messages into packets, heartbeats, snapshots in rotation, and the latest messages for readers that missed some.
 //! - [`station`]: the sender on a thread of its own, with copies of the markets, and taking over from another one.
 //! - [`reader`]: packets into a [`book`].
+//! - [`outlet`]: a leaf gateway, which holds packets until their release time; [`recall`]: what it asks the replicas for again.
 //! - [`control`]: requests for messages that are missing.
 //!
 //! *Why a crate of its own*: the venue's JSON feed, tape and candles (`walras-market-data`) know nothing of packets, and a reader of
@@ -36,6 +37,7 @@ pub mod message;
 pub mod outlet;
 pub mod publisher;
 pub mod reader;
+pub mod recall;
 pub mod sender;
 pub mod station;
 

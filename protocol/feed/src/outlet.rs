@@ -2,11 +2,14 @@
 //! tree of the gateway's own, whose key its participants have. So nobody outside the venue needs the key by which packets travel
 //! before they may be known.
 //!
-//! *Deliberately absent*: a copy of any market: what the gateway missed its participants miss too, and get from a snapshot.
+//! What the gateway missed, and what a participant asks for that it keeps no more, it asks the replicas for ([`crate::recall`]).
+//!
+//! *Deliberately absent*: a copy of any market: what no replica has any more participants get from a snapshot.
 //!
 //! *Invariants*
 //! - No message leaves before its release time, neither by itself nor as an answer to a reader.
 //! - The first copy of a packet leaves, once, under the number that it came with.
+//! - What one participant asked for goes to no other one unasked.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +22,8 @@ use walras_relay::rewinder::{Answer, Rewinder};
 use walras_relay::tree::Tree;
 
 use crate::channel::Trees;
+use crate::control::Control;
+use crate::recall::{MissedBy, RecallCounts, RecallSettings, Recalled, Recalls};
 use crate::sender::Packets;
 
 /// What a gateway's outlet is set to.
@@ -40,6 +45,8 @@ pub struct OutletSettings {
     pub hold: HoldSettings,
     /// Bytes of the latest messages of each channel that are kept for readers that ask.
     pub rewind_bytes_max: usize,
+    /// How the replicas are asked for what is missing; `None`: they are not.
+    pub recall: Option<RecallSettings>,
 }
 
 /// See the module's documentation.
@@ -50,6 +57,7 @@ pub struct Outlet {
     hold: Hold<Held>,
     /// By channel: what was released.
     released: BTreeMap<u32, Rewinder>,
+    recalls: Option<Recalls>,
     writer: PacketWriter,
     /// Empty.
     children: Vec<u32>,
@@ -59,6 +67,8 @@ pub struct Outlet {
 struct Held {
     header: Header,
     messages: Vec<Box<[u8]>>,
+    /// Of an answer of a replica.
+    missed_by: Option<MissedBy>,
 }
 
 impl Outlet {
@@ -73,68 +83,136 @@ impl Outlet {
         let of_relay = RelaySettings { layer: 0, place: 0, tree, hedge: 0, packets_remembered, channels_max };
         let hold = Hold::new(settings.hold);
         let (released, writer, children) = (BTreeMap::new(), PacketWriter::default(), Vec::new());
-        Self { settings, seen: Relay::new(one, of_relay), hold, released, writer, children }
+        let recalls = settings.recall.map(Recalls::new);
+        Self { settings, seen: Relay::new(one, of_relay), hold, released, recalls, writer, children }
     }
 
-    /// A packet arrives. Then call [`Outlet::release`].
+    /// A packet arrives, by a tree or as the answer of a replica. Then call [`Outlet::release`].
     ///
     /// # Errors
-    /// It is not held, and never released: readers have a gap.
+    /// It is not held: readers have a gap, unless a replica sends it again.
     pub fn packet(&mut self, now_ns: u64, packet: &Packet<'_>) -> Result<Arrival, Refused> {
         let header = *packet.header();
+        if header.packet == 0 {
+            return self.answered(now_ns, packet).map(|()| Arrival::NotOurs);
+        }
         // Each channel travels by one of the trees, so a packet's number says all the same which it is.
         let (number, _) = split(header.tree);
         let is_by_ours = number.wrapping_sub(self.settings.tree) < self.settings.trees.count();
         let tree = if is_by_ours { self.settings.tree } else { number };
         let arrival = self.seen.packet(&Header { tree, ..header }, &mut self.children);
-        if arrival == Arrival::First {
+        // A packet that is so late that all of its messages came back before has nothing new.
+        let is_new = arrival == Arrival::First && self.recalls.as_ref().is_none_or(|recalls| !recalls.has_back(&header));
+        if is_new {
             let messages = packet.messages().map(|(_, bytes)| bytes.into()).collect();
-            self.hold.push(now_ns, header.release_ns, Held { header, messages })?;
+            self.hold.push(now_ns, header.release_ns, Held { header, messages, missed_by: None })?;
+            if let Some(recalls) = &mut self.recalls {
+                recalls.arrived(now_ns, &header);
+            }
         }
         Ok(arrival)
+    }
+
+    /// A packet that no relay passes on.
+    fn answered(&mut self, now_ns: u64, packet: &Packet<'_>) -> Result<(), Refused> {
+        let Self { recalls: Some(recalls), hold, .. } = self else { return Ok(()) };
+        let header = *packet.header();
+        if header.kind != Kind::Again {
+            if let Some(Control::GoneBefore { channel, number }) = Control::decode(packet) {
+                recalls.gone_before(now_ns, channel, number);
+            }
+            return Ok(());
+        }
+        let mut is_held = Ok(());
+        for recalled in recalls.came_back(now_ns, &header) {
+            let Recalled { first, end, missed_by } = recalled;
+            let missing = packet.messages().filter(|(number, _)| (first..end).contains(number));
+            let messages = missing.map(|(_, bytes)| bytes.into()).collect();
+            let held = Held { header: Header { first, ..header }, messages, missed_by: Some(missed_by) };
+            if let Err(refused) = hold.push(now_ns, header.release_ns, held) {
+                recalls.not_held(now_ns, header.channel, recalled);
+                is_held = Err(refused);
+            }
+        }
+        is_held
+    }
+
+    /// What to ask a replica for now, if anything: the number of the replica, from 0, and the messages. Its answer is for
+    /// [`Outlet::packet`].
+    pub fn request(&mut self, now_ns: u64) -> Option<(usize, Request)> {
+        self.recalls.as_mut()?.request(now_ns)
+    }
+
+    /// When [`Outlet::request`] may have something to ask; it may lie in the past.
+    #[must_use]
+    pub fn request_ns(&self) -> Option<u64> {
+        self.recalls.as_ref()?.wake_ns()
+    }
+
+    /// What the replicas were asked for.
+    #[must_use]
+    pub fn recall_counts(&self) -> RecallCounts {
+        self.recalls.as_ref().map(Recalls::counts).unwrap_or_default()
     }
 
     /// Appends the packets whose time has come.
     pub fn release(&mut self, now_ns: u64, packets: &mut Packets) {
         while let Some(due) = self.hold.release_due(now_ns) {
-            let Held { header, messages } = due.data;
-            for message in &messages {
-                // They came in a packet, so they have room in one.
-                let _ = self.writer.push(message);
+            let Held { header, messages, missed_by } = due.data;
+            // What came back before anybody could miss it is released like any other.
+            let is_in_time = header.kind == Kind::Again && self.next_of(header.channel) == Some(header.first);
+            let kind = if is_in_time { Kind::Data } else { header.kind };
+            if missed_by != Some(MissedBy::One) {
+                for message in &messages {
+                    // They came in a packet, so they have room in one.
+                    let _ = self.writer.push(message);
+                }
+                let tree = self.settings.own_tree;
+                packets.push(&Header { kind, tree, ..header }, &mut self.writer, &self.settings.key);
             }
-            packets.push(&Header { tree: self.settings.own_tree, ..header }, &mut self.writer, &self.settings.key);
-            match header.kind {
+            match kind {
                 Kind::Data => self.keep(&header, &messages),
                 Kind::Heartbeat => self.miss(&header),
-                Kind::End | Kind::Again => {}
+                Kind::Again => {
+                    if let Some(recalls) = &mut self.recalls {
+                        recalls.keep(header.channel, header.first, numbered(&header, &messages));
+                    }
+                }
+                Kind::End => {}
             }
         }
+    }
+
+    /// The number after the last message of a channel that was released.
+    fn next_of(&self, channel: u32) -> Option<u64> {
+        self.released.get(&channel).map(Rewinder::next)
     }
 
     /// Notes how far a channel is: earlier messages that did not come are not here, and a reader that asks for them hears so.
     fn miss(&mut self, header: &Header) {
-        let Header { channel, first, .. } = *header;
-        let new = || Rewinder::new(channel, first, self.settings.rewind_bytes_max);
-        let rewinder = self.released.entry(channel).or_insert_with(new);
-        if first > rewinder.next() {
-            *rewinder = new();
-        }
+        self.reach(header.channel, header.first);
     }
 
     fn keep(&mut self, header: &Header, messages: &[Box<[u8]>]) {
-        let Header { channel, first, sent_ns, release_ns, .. } = *header;
-        let new = || Rewinder::new(channel, first, self.settings.rewind_bytes_max);
-        let rewinder = self.released.entry(channel).or_insert_with(new);
+        let rewinder = self.reach(header.channel, header.first);
         // What is older than the latest was missed, or comes late: it is not kept in its place.
-        if first < rewinder.next() {
-            return;
+        if header.first == rewinder.next() {
+            numbered(header, messages).for_each(|message| rewinder.push(&message));
         }
+    }
+
+    /// The latest messages of a channel, which is as far as `first` at least. Those before a gap are kept apart.
+    fn reach(&mut self, channel: u32, first: u64) -> &mut Rewinder {
+        let Self { released, recalls, settings, .. } = self;
+        let new = || Rewinder::new(channel, first, settings.rewind_bytes_max);
+        let rewinder = released.entry(channel).or_insert_with(new);
         if first > rewinder.next() {
-            *rewinder = Rewinder::new(channel, first, self.settings.rewind_bytes_max);
+            let before = std::mem::replace(rewinder, new());
+            if let Some(recalls) = recalls {
+                recalls.keep_run(before);
+            }
         }
-        for (number, bytes) in (first..).zip(messages) {
-            rewinder.push(&Message { number, sent_ns, release_ns, bytes });
-        }
+        rewinder
     }
 
     /// When [`Outlet::release`] has something to append; it may lie in the past.
@@ -143,10 +221,20 @@ impl Outlet {
         self.hold.next_release_ns()
     }
 
-    /// Answers a reader: appends packets that have what it asked for.
-    pub fn answer(&self, request: &Request, answer: &mut Vec<Vec<u8>>) -> Answer {
+    /// Answers a reader: appends packets that have what it asked for. [`Answer::Unknown`] also where a replica is asked: the reader asks
+    /// again later. Then call [`Outlet::request`].
+    pub fn answer(&mut self, now_ns: u64, request: &Request, answer: &mut Vec<Vec<u8>>) -> Answer {
+        let OutletSettings { own_tree, key, .. } = &self.settings;
         let Some(rewinder) = self.released.get(&request.channel) else { return Answer::Unknown };
-        rewinder.answer(request, self.settings.own_tree, &self.settings.key, answer)
+        let answered = rewinder.answer(request, *own_tree, key, answer);
+        let (Answer::GoneBefore(number), Some(recalls)) = (answered, &mut self.recalls) else { return answered };
+        if recalls.answer(request, *own_tree, key, answer) {
+            Answer::Sent
+        } else if recalls.ask(now_ns, request, number) {
+            Answer::Unknown
+        } else {
+            answered
+        }
     }
 
     /// Packets that wait for their time: never more than the settings allow.
@@ -162,8 +250,17 @@ impl Outlet {
     }
 }
 
+/// The messages of a packet with its times.
+fn numbered<'m>(header: &Header, messages: &'m [Box<[u8]>]) -> impl Iterator<Item = Message<'m>> + use<'m> {
+    let Header { first, sent_ns, release_ns, .. } = *header;
+    (first..).zip(messages).map(move |(number, bytes)| Message { number, sent_ns, release_ns, bytes })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::ops::Range;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -175,8 +272,24 @@ mod tests {
         [TreeKey::new([1; 32]), TreeKey::new([2; 32])]
     }
 
+    const RECALL: RecallSettings = RecallSettings {
+        replicas: 2,
+        gap_wait_ns: 5,
+        retry_ns: 50,
+        tries_max: 3,
+        runs_max: 16,
+        run_messages_max: 64,
+        per_s: 1_000_000,
+        burst: 100,
+        kept_bytes_max: 1 << 16,
+    };
+
     fn outlet() -> Outlet {
-        Outlet::new(OutletSettings {
+        Outlet::new(settings(None))
+    }
+
+    fn settings(recall: Option<RecallSettings>) -> OutletSettings {
+        OutletSettings {
             tree: TREE,
             trees: Trees::ONE,
             own_tree: OWN,
@@ -185,7 +298,8 @@ mod tests {
             channels_max: 4,
             hold: HoldSettings { held_max: 100, wait_max_ns: 1_000 },
             rewind_bytes_max: 1 << 16,
-        })
+            recall,
+        }
     }
 
     /// A packet of one message, whose number is the packet's.
@@ -196,6 +310,34 @@ mod tests {
             Header { kind: Kind::Data, count: 1, channel: 5, tree: TREE, packet: number, first: number, sent_ns: 1, release_ns };
         writer.finish(&header, &keys()[0], &mut bytes);
         bytes
+    }
+
+    /// A replica's answer with messages that say their numbers.
+    fn again(numbers: Range<u64>, release_ns: u64) -> Vec<u8> {
+        let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
+        numbers.clone().for_each(|number| assert!(writer.push(&number.to_le_bytes())));
+        let (kind, count, first) = (Kind::Again, writer.count(), numbers.start);
+        let header = Header { kind, count, channel: 5, tree: TREE, packet: 0, first, sent_ns: 1, release_ns };
+        writer.finish(&header, &keys()[0], &mut bytes);
+        bytes
+    }
+
+    /// Kinds and numbers of what leaves.
+    fn leaving(outlet: &mut Outlet, now_ns: u64) -> Vec<(Kind, u64)> {
+        let mut packets = Packets::default();
+        outlet.release(now_ns, &mut packets);
+        packets.iter().map(|(header, _)| (header.kind, header.first)).collect()
+    }
+
+    /// What a participant is answered: numbers of messages, or what it hears instead.
+    fn answered(outlet: &mut Outlet, now_ns: u64, first: u64, count: u16) -> Result<Vec<u64>, Answer> {
+        let mut packets = Vec::new();
+        match outlet.answer(now_ns, &Request { channel: 5, first, count }, &mut packets) {
+            Answer::Sent => {}
+            other => return Err(other),
+        }
+        let messages = packets.iter().flat_map(|bytes| Packet::decode(bytes, &keys()[1]).unwrap().messages());
+        Ok(messages.map(|(number, _)| number).collect())
     }
 
     fn take(outlet: &mut Outlet, now_ns: u64, bytes: &[u8]) -> Result<Arrival, Refused> {
@@ -223,16 +365,16 @@ mod tests {
         assert_eq!(take(&mut outlet, 11, &packet(1, 100)), Ok(Arrival::Copy));
         assert_eq!(take(&mut outlet, 12, &packet(2, 200)), Ok(Arrival::First));
         let request = Request { channel: 5, first: 1, count: 9 };
-        assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::Unknown);
+        assert_eq!(outlet.answer(0, &request, &mut Vec::new()), Answer::Unknown);
         assert_eq!((released(&mut outlet, 99), outlet.wake_ns()), (vec![], Some(100)));
         assert_eq!((released(&mut outlet, 100), outlet.wake_ns()), (vec![1], Some(200)));
         let mut answer = Vec::new();
-        assert_eq!((outlet.answer(&request, &mut answer), answer.len()), (Answer::Sent, 1));
+        assert_eq!((outlet.answer(0, &request, &mut answer), answer.len()), (Answer::Sent, 1));
         assert_eq!(Packet::decode(&answer[0], &keys()[1]).unwrap().header().count, 1, "the second one is not released");
         assert_eq!(take(&mut outlet, 300, &packet(4, 5_000)), Err(Refused::TooFarAhead));
         assert_eq!(take(&mut outlet, 300, &packet(5, 250)), Ok(Arrival::First), "late: it leaves at once");
         assert_eq!((released(&mut outlet, 300), outlet.counts().late), (vec![2, 5], 1));
-        assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::GoneBefore(5), "there is a gap");
+        assert_eq!(outlet.answer(0, &request, &mut Vec::new()), Answer::GoneBefore(5), "there is a gap");
     }
 
     /// An outlet that began after the last messages of a quiet channel has none of them, and says so once a heartbeat came.
@@ -255,22 +397,149 @@ mod tests {
             bytes
         };
         let request = Request { channel: 5, first: 2, count: 9 };
-        assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::Unknown);
+        assert_eq!(outlet.answer(0, &request, &mut Vec::new()), Answer::Unknown);
         take(&mut outlet, 10, &heartbeat(8, 8)).unwrap();
         outlet.release(19, &mut Packets::default());
-        assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::Unknown, "it may not be known yet");
+        assert_eq!(outlet.answer(0, &request, &mut Vec::new()), Answer::Unknown, "it may not be known yet");
         outlet.release(20, &mut Packets::default());
-        assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::GoneBefore(8));
+        assert_eq!(outlet.answer(0, &request, &mut Vec::new()), Answer::GoneBefore(8));
         // What it has it keeps.
         take(&mut outlet, 21, &packet(9, 21)).unwrap();
         outlet.release(21, &mut Packets::default());
         take(&mut outlet, 22, &heartbeat(10, 10)).unwrap();
         outlet.release(22, &mut Packets::default());
         let (request, mut answer) = (Request { channel: 5, first: 9, count: 9 }, Vec::new());
-        assert_eq!((outlet.answer(&request, &mut answer), answer.len()), (Answer::Sent, 1));
+        assert_eq!((outlet.answer(0, &request, &mut answer), answer.len()), (Answer::Sent, 1));
+    }
+
+    #[test]
+    fn what_no_path_brought_comes_back_from_a_replica_before_anybody_misses_it() {
+        let mut outlet = Outlet::new(settings(Some(RECALL)));
+        take(&mut outlet, 10, &packet(1, 100)).unwrap();
+        take(&mut outlet, 11, &packet(3, 300)).unwrap();
+        assert_eq!((outlet.request_ns(), outlet.request(15)), (Some(16), None), "another order of arrival, perhaps");
+        assert_eq!(outlet.request(16), Some((0, Request { channel: 5, first: 2, count: 1 })));
+        for _ in 0..2 {
+            assert_eq!(take(&mut outlet, 20, &again(1..3, 200)), Ok(Arrival::NotOurs));
+        }
+        assert_eq!(outlet.held_count(), 3, "one was there, and a copy of the other is none");
+        assert_eq!(leaving(&mut outlet, 199), [(Kind::Data, 1)]);
+        assert_eq!(answered(&mut outlet, 199, 2, 1), Err(Answer::Unknown), "it may not be known yet");
+        // The packet itself is late, and everybody has what is in it.
+        assert_eq!(take(&mut outlet, 250, &packet(2, 200)), Ok(Arrival::First));
+        assert_eq!(leaving(&mut outlet, 300), [(Kind::Data, 2), (Kind::Data, 3)]);
+        assert_eq!(answered(&mut outlet, 300, 1, 9), Ok(vec![1, 2, 3]));
+        assert_eq!(outlet.recall_counts(), RecallCounts { asked: 1, back: 1, given_up: 0 });
+    }
+
+    #[test]
+    fn what_comes_back_late_goes_to_all_and_is_kept_with_what_was_there_before_the_gap() {
+        let mut outlet = Outlet::new(settings(Some(RECALL)));
+        take(&mut outlet, 10, &packet(1, 10)).unwrap();
+        take(&mut outlet, 11, &packet(3, 11)).unwrap();
+        assert_eq!(leaving(&mut outlet, 11), [(Kind::Data, 1), (Kind::Data, 3)]);
+        assert_eq!(answered(&mut outlet, 12, 2, 1), Err(Answer::Unknown), "a replica is asked");
+        assert_eq!(answered(&mut outlet, 12, 1, 9), Ok(vec![1]));
+        assert_eq!(outlet.request(16), Some((0, Request { channel: 5, first: 2, count: 1 })));
+        take(&mut outlet, 20, &again(2..3, 10)).unwrap();
+        assert_eq!(leaving(&mut outlet, 20), [(Kind::Again, 2)]);
+        assert_eq!(answered(&mut outlet, 21, 1, 9), Ok(vec![1, 2]));
+        assert_eq!(answered(&mut outlet, 21, 3, 9), Ok(vec![3]));
+        assert_eq!(outlet.request(1_000), None);
+    }
+
+    #[test]
+    fn who_asks_for_what_is_kept_no_more_gets_it_from_a_replica_and_nobody_else_does() {
+        // Room for two messages.
+        let mut outlet = Outlet::new(OutletSettings { rewind_bytes_max: 144, ..settings(Some(RECALL)) });
+        for number in 1..10 {
+            take(&mut outlet, 10, &packet(number, 10)).unwrap();
+        }
+        assert_eq!(leaving(&mut outlet, 10).len(), 9);
+        assert_eq!(answered(&mut outlet, 20, 1, 3), Err(Answer::Unknown));
+        assert_eq!(outlet.request(20), Some((0, Request { channel: 5, first: 1, count: 3 })));
+        take(&mut outlet, 21, &again(1..4, 30)).unwrap();
+        assert_eq!((leaving(&mut outlet, 29), outlet.held_count()), (vec![], 1), "not before its time");
+        assert_eq!((leaving(&mut outlet, 30), outlet.held_count()), (vec![], 0));
+        assert_eq!(answered(&mut outlet, 30, 1, 3), Ok(vec![1, 2, 3]));
+        assert_eq!(answered(&mut outlet, 30, 8, 3), Ok(vec![8, 9]));
+        // What no replica has any more takes a snapshot.
+        assert_eq!(answered(&mut outlet, 40, 4, 2), Err(Answer::Unknown));
+        let mut gone = Vec::new();
+        Control::GoneBefore { channel: 5, number: 8 }.encode(TREE, 1, &keys()[0], &mut gone);
+        for replica in [1, 0] {
+            assert_eq!(outlet.request(40), Some((replica, Request { channel: 5, first: 4, count: 2 })));
+            take(&mut outlet, 40, &gone).unwrap();
+        }
+        assert_eq!((outlet.request(10_000), answered(&mut outlet, 10_000, 4, 2)), (None, Err(Answer::GoneBefore(8))));
+    }
+
+    /// Fifteen times as much comes at once as there is room for. What is not held comes back from a replica as room gets free.
+    #[test]
+    fn of_a_burst_what_has_no_room_comes_back() {
+        let room = 10;
+        let hold = HoldSettings { held_max: room, wait_max_ns: 1_000 };
+        let recall = RecallSettings { run_messages_max: 200, burst: 1_000, ..RECALL };
+        let mut outlet = Outlet::new(OutletSettings { packets_remembered: 256, hold, ..settings(Some(recall)) });
+        let burst = 15 * room as u64;
+        let held = (1..=burst).filter(|number| take(&mut outlet, 10, &packet(*number, 100 + number)).is_ok()).count();
+        assert_eq!((held, outlet.counts().refused_full), (room, burst - room as u64));
+        let mut now_ns = 100 + burst;
+        let mut left = released(&mut outlet, now_ns);
+        assert_eq!(left, (1..=10).collect::<Vec<_>>());
+        take(&mut outlet, now_ns, &packet(burst + 1, now_ns)).unwrap();
+        while left.len() as u64 <= burst && now_ns < 10_000 {
+            now_ns += 10;
+            while let Some((_, Request { first, count, .. })) = outlet.request(now_ns) {
+                // An answer has more packets than there is room for.
+                for number in (first..first + u64::from(count)).take(16) {
+                    let _ = take(&mut outlet, now_ns, &again(number..number + 1, 100 + number));
+                }
+                assert!(outlet.held_count() <= room);
+            }
+            left.extend(released(&mut outlet, now_ns));
+        }
+        left.sort_unstable();
+        assert_eq!(left, (1..=burst + 1).collect::<Vec<_>>(), "each once");
+        assert_eq!((outlet.recall_counts().back, outlet.recall_counts().given_up), (burst - room as u64, 0));
     }
 
     proptest! {
+        /// Next to a set of missing numbers: what is lost comes back at any time, or late by itself.
+        #[test]
+        fn what_comes_back_leaves_once_and_not_before_its_time(
+            arrivals in prop::collection::vec((1_u64..30, 0_u64..60, 0_u64..400, any::<bool>()), 1..200),
+        ) {
+            let (mut outlet, mut now_ns, mut left) = (Outlet::new(settings(Some(RECALL))), 0, Vec::new());
+            let (mut came, mut missing) = (BTreeSet::<u64>::new(), BTreeSet::<u64>::new());
+            let (mut times, mut known) = (BTreeMap::new(), None::<u64>);
+            let mut taken = Vec::new();
+            for (number, later_ns, ahead_ns, is_answer) in arrivals {
+                now_ns += later_ns;
+                let release_ns = *times.entry(number).or_insert(now_ns + ahead_ns);
+                let bytes = if is_answer { again(number..number + 1, release_ns) } else { packet(number, release_ns) };
+                take(&mut outlet, now_ns, &bytes).unwrap();
+                let is_new = known.is_none_or(|known| number >= known);
+                if !is_answer && is_new {
+                    missing.extend(known.unwrap_or(number)..number);
+                    known = Some(number + 1);
+                }
+                let was_missing = missing.remove(&number);
+                if (was_missing || !is_answer && came.insert(number)) && !taken.contains(&number) {
+                    taken.push(number);
+                }
+                for number in released(&mut outlet, now_ns) {
+                    prop_assert!(times[&number] <= now_ns, "{} left early", number);
+                    prop_assert!(!left.contains(&number), "{} left twice", number);
+                    left.push(number);
+                }
+            }
+            left.extend(released(&mut outlet, u64::MAX));
+            left.sort_unstable();
+            taken.sort_unstable();
+            prop_assert_eq!(left, taken);
+        }
+
         #[test]
         fn none_leaves_before_its_time_whatever_comes_when(
             arrivals in prop::collection::vec((1_u64..40, 0_u64..60, 0_u64..400), 1..200),

@@ -19,7 +19,7 @@ pub enum Answer {
     Sent,
     /// The first messages are no longer here, those from this number on are: the reader needs a snapshot.
     GoneBefore(u64),
-    /// There are no such messages yet.
+    /// There are no such messages yet, or not here: the reader asks again later.
     Unknown,
 }
 
@@ -46,6 +46,18 @@ impl Rewinder {
     #[must_use]
     pub const fn new(channel: u32, next: u64, bytes_max: usize) -> Self {
         Self { channel, first: next, stored: VecDeque::new(), bytes: 0, bytes_max }
+    }
+
+    /// Its channel.
+    #[must_use]
+    pub const fn channel(&self) -> u32 {
+        self.channel
+    }
+
+    /// Bytes that it keeps, about.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Number of the next message.

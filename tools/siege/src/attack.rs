@@ -382,7 +382,7 @@ pub const ATTACKS: [Attack; 82] = [
     Attack {
         name: "flood_asks",
         group: Group::Flood,
-        about: "4,000 requests a second for missed messages, with the key, at a leaf and at a replica",
+        about: "4,000 requests a second for missed messages, with the key, at a replica and at a leaf, which asks replicas for old ones",
         needs: Needs::Tree,
         plans: |_| Vec::new(),
         shots: |aim| {

@@ -18,6 +18,9 @@ use crate::limits::PATIENCE;
 use crate::ports::fix_of;
 use crate::wire::noise;
 
+/// KiB of the latest messages of each channel that the leaf keeps: so few that most of what attackers ask for is with the replicas.
+const KEPT_KIB: i64 = 4;
+
 /// A relay, and the first leaf gateway.
 #[derive(Clone, Debug)]
 pub struct Ports {
@@ -41,15 +44,22 @@ pub struct Ports {
     pub own: Layout,
 }
 
-/// Adds ports where readers ask for missed messages to the configurations of a cluster that does not run yet.
+/// Adds ports where readers ask for missed messages to the configurations of a cluster that does not run yet. The gateway keeps few
+/// messages, and asks the replicas for what it keeps no more.
 pub(crate) fn open_requests(local: &LocalCluster) -> anyhow::Result<(String, String)> {
-    let [of_leaf, of_venue] = [free()?, free()?];
+    let of_leaf = free()?;
     let leaf = local.gateways.first().context("a leaf gateway")?;
-    set(&leaf.dir, "gateway", &of_leaf)?;
-    // The leader answers. Each replica has a port of its own, and the first one usually leads at the beginning.
-    for (at, replica) in local.replicas.iter().enumerate() {
-        set(&replica.dir, "feed", &if at == 0 { of_venue.clone() } else { free()? })?;
+    // Each replica has a port of its own, and the first one usually leads at the beginning.
+    let mut of_replicas = Vec::new();
+    for replica in &local.replicas {
+        let address = free()?;
+        set(&replica.dir, ("feed", "requests"), address.clone().into())?;
+        of_replicas.push(address);
     }
+    let of_venue = of_replicas.first().context("a replica")?.clone();
+    set(&leaf.dir, ("gateway", "requests"), of_leaf.clone().into())?;
+    set(&leaf.dir, ("gateway", "venue_requests"), of_replicas.into())?;
+    set(&leaf.dir, ("feed", "kept_kib"), toml::Value::Integer(KEPT_KIB))?;
     Ok((of_leaf, of_venue))
 }
 
@@ -57,11 +67,11 @@ fn free() -> anyhow::Result<String> {
     Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.to_string())
 }
 
-fn set(dir: &Path, section: &str, address: &str) -> anyhow::Result<()> {
+fn set(dir: &Path, (section, key): (&str, &str), value: toml::Value) -> anyhow::Result<()> {
     let path = dir.join("walras.toml");
     let mut table: toml::Table = std::fs::read_to_string(&path)?.parse()?;
-    let section = table.get_mut(section).and_then(toml::Value::as_table_mut).with_context(|| format!("a section [{section}]"))?;
-    section.insert("requests".to_owned(), address.into());
+    let of_section = table.entry(section).or_insert_with(|| toml::Table::new().into());
+    of_section.as_table_mut().with_context(|| format!("a section [{section}]"))?.insert(key.to_owned(), value);
     std::fs::write(&path, table.to_string())?;
     Ok(())
 }
@@ -117,8 +127,8 @@ fn broken(whole: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Requests for messages: of channels that exist and do not, from the beginning, from the end, and for more than an answer may
-/// hold.
+/// Requests for messages: of channels that exist and do not, from the beginning, from the end, for more than an answer may hold, and for
+/// single ones, of which a leaf keeps the latest.
 pub(crate) fn asks(layout: &Layout) -> Vec<Vec<u8>> {
     let requests = [(0x0100_0000, 1, 1), (0x0100_0000, 1, u16::MAX), (0x0100_0000, u64::MAX, 9), (7, 1, 1), (u32::MAX, 0, 0)];
     let ask = |(channel, first, count)| {
@@ -126,7 +136,7 @@ pub(crate) fn asks(layout: &Layout) -> Vec<Vec<u8>> {
         Control::Ask(Request { channel, first, count }).encode(layout.tree_number, 1, &layout.key, &mut bytes);
         bytes
     };
-    requests.into_iter().map(ask).collect()
+    requests.into_iter().chain((2..200).map(|first| (0x0100_0000, first, 1))).map(ask).collect()
 }
 
 fn packet(layout: &Layout, channel: u32, number: u64, key: &TreeKey) -> Vec<u8> {

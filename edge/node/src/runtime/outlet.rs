@@ -1,10 +1,10 @@
 //! Market data at a leaf gateway: a thread receives the packets of the venue's tree, another one sends each to the participants when its
-//! time has come, and a third one answers those that missed some. What is read in the process, by strategies and by FIX, is released
-//! with it. Where the operator has a core to spare, one thread that never sleeps receives
-//! and releases.
+//! time has come, and a third one answers those that missed some. What the gateway itself misses the second thread asks the replicas for,
+//! and a fourth one takes their answers. What is read in the process, by strategies and by FIX, is released with it. Where the operator
+//! has a core to spare, one thread that never sleeps receives and releases.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -17,11 +17,14 @@ use walras_config::OutletOptions;
 use walras_fair_access::release::HoldSettings;
 use walras_feed::channel::Trees;
 use walras_feed::outlet::{Outlet, OutletSettings};
+use walras_feed::recall::RecallSettings;
 use walras_feed::sender::Packets;
 use walras_relay::packet::TreeKey;
+use walras_relay::reader::Request;
 use walras_relay::relay::Arrival;
+use walras_relay::rewinder::Answer;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, Layout, Leaf, OutletNode, RewindNode};
+use walras_relay_link::{AskRate, Layout, Leaf, OutletNode, RecallNode, RewindNode};
 use walras_replica::PublicationMark;
 use walras_strategies::inbox::{self, Inbox};
 
@@ -41,6 +44,17 @@ const CHANNELS_MAX: usize = 1 << 12;
 const SOURCES_MAX: usize = 1 << 12;
 /// Publications that wait for their time: a venue has twenty in a second.
 const MARKS_MAX: usize = 1 << 12;
+
+/// How the replicas are asked: a gap that lasts so long is no other order of arrival.
+const RECALL_WAIT_NS: u64 = 2_000_000;
+const RECALL_RETRY_NS: u64 = 10_000_000;
+/// Requests for the same messages until participants hear that they are gone.
+const RECALL_TRIES: usize = 4;
+/// Gaps at a time, and messages of one.
+const RECALL_RUNS_MAX: usize = 1 << 10;
+const RECALL_MESSAGES_MAX: u16 = 1 << 12;
+/// Bytes of messages that came back.
+const RECALL_BYTES_MAX: usize = 4 << 20;
 
 /// Which time releases follow.
 #[derive(Clone, Debug)]
@@ -179,6 +193,7 @@ impl MarketDataOutlet {
                 channels_max: CHANNELS_MAX,
                 hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: options.wait_max_ns },
                 rewind_bytes_max: options.kept_bytes,
+                recall: recall(options),
             })),
             marks: Mutex::new(VecDeque::new()),
             came: Condvar::new(),
@@ -200,13 +215,25 @@ impl MarketDataOutlet {
             let shared = Arc::clone(&shared);
             threads.push(spawn("feed-requests", move || answer_requests(node, &shared))?);
         }
+        let recalls = options.venue_requests.first().map(|replica| {
+            let any: IpAddr = if replica.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+            let socket = bind("gateway.venue_requests", SocketAddr::new(any, 0), Offload::None)?;
+            let (replicas, key) = (options.venue_requests.clone(), layout.key.clone());
+            Ok::<_, RecoveryError>(Arc::new(RecallNode::new(socket, key, layout.tree_number, replicas)))
+        });
+        let recalls = recalls.transpose()?;
+        if let Some(node) = recalls.clone() {
+            let shared = Arc::clone(&shared);
+            threads.push(spawn("feed-recalls", move || take_answers(&node, &shared))?);
+        }
         let incoming = from.into_iter().zip(&layouts).map(|(socket, layout)| {
             // A thread that never sleeps asks each socket once, and then the next one.
             let socket = if options.spin { socket.spinning(Duration::ZERO) } else { socket };
             Incoming { leaf: Leaf::new(socket, layout.key.clone()).reporting(layout, options.place), is_refusing: false }
         });
         let incoming: Vec<Incoming> = incoming.collect();
-        let leaving = Leaving { node, inboxes, fix, packets: Packets::default(), is_failing: false };
+        let (packets, requests) = (Packets::default(), Vec::new());
+        let leaving = Leaving { node, inboxes, fix, recalls, packets, requests, is_failing: false };
         let theirs = Arc::clone(&shared);
         if options.spin {
             threads.push(spawn("feed", move || spin(incoming, leaving, &theirs))?);
@@ -273,28 +300,58 @@ impl Incoming {
     }
 }
 
-/// Where what is due goes: to participants, strategies and readers by FIX.
+/// How the replicas are asked for what the gateway misses, where it knows them.
+fn recall(options: &OutletOptions) -> Option<RecallSettings> {
+    let replicas = options.venue_requests.len();
+    (replicas > 0).then(|| RecallSettings {
+        replicas,
+        gap_wait_ns: RECALL_WAIT_NS,
+        retry_ns: RECALL_RETRY_NS,
+        tries_max: u32::try_from(replicas.max(RECALL_TRIES)).unwrap_or(u32::MAX),
+        runs_max: RECALL_RUNS_MAX,
+        run_messages_max: RECALL_MESSAGES_MAX,
+        per_s: options.requests_per_s.max(1),
+        burst: options.requests_per_s,
+        kept_bytes_max: RECALL_BYTES_MAX,
+    })
+}
+
+/// Where what is due goes: to participants, strategies and readers by FIX, and requests to the replicas.
 struct Leaving {
     node: OutletNode,
     inboxes: Vec<Inbox>,
     fix: Option<FeedSink>,
+    recalls: Option<Arc<RecallNode>>,
     /// What was found to be due.
     packets: Packets,
+    requests: Vec<(usize, Request)>,
     is_failing: bool,
 }
 
 impl Leaving {
-    /// Looks for what is due: packets for [`Self::send`], and publications. While the time is not known, nothing is.
+    /// Looks for what is due: packets and requests for [`Self::send`], and publications. While the time is not known, nothing is.
     fn look(&mut self, outlet: &mut Outlet, now_ns: Option<u64>, shared: &Shared) -> Vec<PublicationMark> {
         self.packets.clear();
         let Some(now_ns) = now_ns else { return Vec::new() };
         outlet.release(now_ns, &mut self.packets);
+        self.requests.extend(std::iter::from_fn(|| outlet.request(now_ns)));
         shared.due_marks(now_ns)
+    }
+
+    /// Whether nothing was found.
+    fn is_idle(&self, marks: &[PublicationMark]) -> bool {
+        self.packets.count() == 0 && self.requests.is_empty() && marks.is_empty()
     }
 
     /// Sends what was found.
     fn send(&mut self, marks: Vec<PublicationMark>) {
-        let Self { node, inboxes, fix, packets, is_failing } = self;
+        let Self { node, inboxes, fix, recalls, packets, requests, is_failing } = self;
+        for (replica, request) in requests.drain(..) {
+            if let Some(recalls) = recalls {
+                // Where the system does not take it, another replica is asked later.
+                let _ = recalls.ask(replica, &request);
+            }
+        }
         // Those in the process hear of it as the others do: once it may leave. What is published at an entry has left by then.
         inbox::give(inboxes, packets);
         if let Some(fix) = fix {
@@ -338,8 +395,8 @@ fn release(mut leaving: Leaving, shared: &Shared) {
         let mut outlet = shared.lock();
         let now_ns = shared.clock.now_ns();
         let marks = leaving.look(&mut outlet, now_ns, shared);
-        if leaving.packets.count() == 0 && marks.is_empty() {
-            let wake_ns = [outlet.wake_ns(), shared.next_mark_ns()].into_iter().flatten().min();
+        if leaving.is_idle(&marks) {
+            let wake_ns = [outlet.wake_ns(), outlet.request_ns(), shared.next_mark_ns()].into_iter().flatten().min();
             let wait_ns = wake_ns.zip(now_ns).map(|(wake_ns, now_ns)| wake_ns.saturating_sub(now_ns));
             let wait = wait_ns.map_or(WAIT, Duration::from_nanos).min(WAIT);
             match wait.checked_sub(SPIN) {
@@ -364,10 +421,10 @@ fn spin(mut incoming: Vec<Incoming>, mut leaving: Leaving, shared: &Shared) {
         let mut outlet = shared.lock();
         let marks = leaving.look(&mut outlet, shared.clock.now_ns(), shared);
         drop(outlet);
-        if leaving.packets.count() > 0 || !marks.is_empty() {
-            leaving.send(marks);
-        } else {
+        if leaving.is_idle(&marks) {
             std::hint::spin_loop();
+        } else {
+            leaving.send(marks);
         }
     }
 }
@@ -376,9 +433,38 @@ fn spin(mut incoming: Vec<Incoming>, mut leaving: Leaving, shared: &Shared) {
 fn answer_requests(mut node: RewindNode, shared: &Shared) {
     while !shared.is_over.load(Ordering::Relaxed) {
         let now_ns = || shared.clock.now_ns().unwrap_or(0);
-        if let Err(error) = node.step(now_ns, |request, answer| shared.lock().answer(request, answer)) {
+        let answers = |request: &Request, answer: &mut Vec<Vec<u8>>| {
+            let mut outlet = shared.lock();
+            let answered = outlet.answer(now_ns(), request, answer);
+            if answered == Answer::Unknown && outlet.request_ns().is_some() {
+                // A replica may have to be asked.
+                shared.came.notify_all();
+            }
+            answered
+        };
+        if let Err(error) = node.step(now_ns, answers) {
             warn!("requests for missed market data are not answered any more: {error}");
             return;
+        }
+    }
+}
+
+/// Takes what replicas answer, until the gateway ends.
+fn take_answers(node: &RecallNode, shared: &Shared) {
+    while !shared.is_over.load(Ordering::Relaxed) {
+        let took = node.receive(|packet| {
+            if let Some(now_ns) = shared.clock.now_ns() {
+                // What is not held is missing, as if no answer had come.
+                let _ = shared.lock().packet(now_ns, packet);
+            }
+        });
+        match took {
+            Ok(true) => shared.came.notify_all(),
+            Ok(false) => {}
+            Err(error) => {
+                warn!("what market data the gateway missed does not come back any more: {error}");
+                return;
+            }
         }
     }
 }

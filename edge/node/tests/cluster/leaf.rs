@@ -17,7 +17,8 @@ use walras_feed::channel::{ChannelId, View};
 use walras_feed::message::Message;
 use walras_feed::reader::MarketReader;
 use walras_gateway::ClientKey;
-use walras_relay::reader::ReaderSettings;
+use walras_relay::packet::Kind;
+use walras_relay::reader::{ReaderSettings, Request};
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{Layout, Leaf};
 use walras_types::{AccountId, InstrumentId, Side};
@@ -274,4 +275,30 @@ fn a_gateway_that_spins_serves_its_participant() {
     assert_eq!(gateway.wait().unwrap(), Some(0), "its threads end");
     let end = stop_in_order(&mut cluster, &ALL);
     check_told(&cluster, &ALL, &diaries, end);
+}
+
+/// A gateway that starts late has none of the messages from before. It asks the replicas for those that its participant asks for.
+#[test]
+fn a_participant_gets_from_its_gateway_what_only_the_replicas_have() {
+    let more = vec![("feed", "heartbeat_ms", toml::Value::Integer(50))];
+    let mut cluster = Cluster::of(Shape { gateways: 1, relays: 1, more, ..Shape::default() });
+    cluster.local.start(FIRST_RELAY).unwrap();
+    cluster.market(1);
+    cluster.local.start(FIRST_GATEWAY).unwrap();
+    let gateway = &cluster.local.gateways[0];
+    let own = Layout::read(&gateway.dir.join("participants.toml")).unwrap();
+    let socket = Socket::bind(own.layers[0][0], Duration::from_millis(20), Offload::Segments).unwrap();
+    let (mut leaf, requests) = (Leaf::new(socket, own.key.clone()), gateway.orders.parse().unwrap());
+    let channel = ChannelId::instrument(View::Orders, InstrumentId(0)).get();
+    let mut is_here = false;
+    until("the first message of the market comes", || {
+        leaf.ask(&Request { channel, first: 1, count: 1 }, own.tree_number, now().0, requests).unwrap();
+        let take = |packet: &walras_relay::packet::Packet<'_>| {
+            let header = packet.header();
+            is_here |= (header.kind, header.channel, header.first) == (Kind::Again, channel, 1);
+        };
+        leaf.receive(take).unwrap();
+        is_here
+    });
+    stop_in_order(&mut cluster, &ALL);
 }

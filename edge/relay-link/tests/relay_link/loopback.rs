@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use walras_fair_access::release::HoldSettings;
 use walras_feed::book::{Book, Content};
 use walras_feed::channel::{ChannelId, Trees, View};
 use walras_feed::control::{Control, RelayFigures};
+use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::publisher::{Publisher, Views};
 use walras_feed::reader::MarketReader;
+use walras_feed::recall::RecallSettings;
 use walras_feed::sender::{Packets, Sender, SenderSettings};
 use walras_relay::keeper::KeeperSettings;
 use walras_relay::packet::{Packet, TreeKey};
@@ -18,7 +21,7 @@ use walras_relay::reader::ReaderSettings;
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::Tree;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, KeeperNode, Leaf, Lookout, NodeCounts, RelayNode, RewindNode, SenderNode};
+use walras_relay_link::{AskRate, KeeperNode, Leaf, Lookout, NodeCounts, RecallNode, RelayNode, RewindNode, SenderNode};
 use walras_types::{
     AccountId, Allocation, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks,
     RiskLimits, Side, SizeLots, Symbol, TimeNs,
@@ -396,4 +399,66 @@ fn a_reader_that_missed_packets_asks_and_one_that_asks_too_often_waits() {
     let mut bytes = Vec::new();
     gone.encode(TREE, 1, &key(), &mut bytes);
     assert_eq!(Control::decode(&Packet::decode(&bytes, &key()).unwrap()), Some(gone));
+}
+
+/// A leaf gateway lost packets on all paths, and one of two replicas is silent. The other one has the messages, so that the gateway's
+/// participants, who never ask, have all of them.
+#[test]
+fn a_gateway_gets_what_it_lost_from_a_replica() {
+    let mut venue = Venue::new();
+    let rate = AskRate { per_s: 1_000, burst: 1_000, sources_max: 4 };
+    let mut rewinder = RewindNode::new(socket(Offload::None), key(), TREE, rate);
+    let silent = socket(Offload::None);
+    let replicas = vec![silent.address().unwrap(), rewinder.address().unwrap()];
+    let recalls = RecallNode::new(socket(Offload::None), key(), TREE, replicas);
+    let own_key = TreeKey::new([9; 32]);
+    let mut outlet = Outlet::new(OutletSettings {
+        tree: TREE,
+        trees: Trees::ONE,
+        own_tree: TREE + 1,
+        key: own_key.clone(),
+        packets_remembered: 64,
+        channels_max: 4,
+        hold: HoldSettings { held_max: 100, wait_max_ns: 1_000 },
+        rewind_bytes_max: 1 << 20,
+        recall: Some(RecallSettings {
+            replicas: 2,
+            gap_wait_ns: 10,
+            retry_ns: 1_000,
+            tries_max: 4,
+            runs_max: 8,
+            run_messages_max: 500,
+            per_s: 1_000_000,
+            burst: 1_000,
+            kept_bytes_max: 1 << 20,
+        }),
+    });
+    let mut reader = MarketReader::from_the_start(channel(), READER);
+    venue.orders(40);
+    let (mut now_ns, began) = (1_000_000, Instant::now());
+    for (at, (_, bytes)) in venue.packets.iter().enumerate() {
+        if !(10..20).contains(&at) && at != 30 {
+            outlet.packet(now_ns, &Packet::decode(bytes, &key()).unwrap()).unwrap();
+        }
+    }
+    let (next, mut released) = (venue.publisher.next(channel()).unwrap(), Packets::default());
+    while reader.next() < next {
+        released.clear();
+        outlet.release(now_ns, &mut released);
+        for (_, bytes) in released.iter() {
+            reader.packet(now_ns, &Packet::decode(bytes, &own_key).unwrap(), |_, _| {});
+        }
+        now_ns += 1_000;
+        while let Some((replica, request)) = outlet.request(now_ns) {
+            recalls.ask(replica, &request).unwrap();
+            if replica == 1 {
+                assert!(rewinder.step(|| now_ns, |request, answer| venue.sender.answer(request, answer)).unwrap());
+            }
+        }
+        recalls.receive(|packet| assert!(outlet.packet(now_ns, packet).is_ok(), "there is room")).unwrap();
+        assert!(began.elapsed() < PATIENCE, "{reader:?}");
+    }
+    assert!(reader.book().is_some_and(Book::is_whole) && reader.counts().asked == 0);
+    let counts = outlet.recall_counts();
+    assert!(counts.back >= 11 && counts.given_up == 0, "{counts:?}");
 }

@@ -177,6 +177,8 @@ mutations! {
     RewinderShifts,
     /// A leaf gateway releases market data a millisecond early.
     OutletEarly,
+    /// A leaf gateway gives out what a replica sent it again without waiting for its release time.
+    RecallEarly,
     /// Market data does not hear of the last event of an entry that has several.
     LoseLastEvent,
     /// One replica: senders of orders whose outcome is unknown are answered that they were refused.
@@ -231,6 +233,7 @@ impl Mutation {
                 | Self::RelayExaggerates
                 | Self::RewinderShifts
                 | Self::OutletEarly
+                | Self::RecallEarly
                 | Self::FixBookLosesEntry
         )
     }

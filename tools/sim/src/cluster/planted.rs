@@ -90,6 +90,7 @@ fn settings(mutation: Mutation) -> Settings {
             | Mutation::LeafWatermarkAhead
             | Mutation::LeavesUnheard
             | Mutation::OutletEarly
+            | Mutation::RecallEarly
             | Mutation::RelayExaggerates
     );
     let (is_fair, has_copies) = (Some(is_fair), Some(is_fair));
@@ -208,6 +209,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RelayExaggerates => (&["lateness"], 1..=5),
         Mutation::RewinderShifts => (&["readers"], 1..=20),
         Mutation::OutletEarly => (&["release"], 1..=5),
+        Mutation::RecallEarly => (&["release"], 1..=20),
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
         Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
         Mutation::NeverReopen => (&["progress"], 1..=20),

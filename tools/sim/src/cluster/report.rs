@@ -244,6 +244,8 @@ report! {
     messages_read,
     /// Requests of these readers for messages that they missed.
     messages_asked,
+    /// Messages that replicas sent again to leaf gateways, which had missed them or kept them no more.
+    messages_recalled,
     /// Times that a reader below relays went on from a snapshot.
     snapshots_read,
     /// Messages that left leaf gateways.

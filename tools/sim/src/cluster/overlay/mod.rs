@@ -1,7 +1,8 @@
 //! The overlay tree below the venue, or two parallel ones (in the seeds that decide so), over which the markets are spread. Replicas
 //! publish, the leader sends, relays pass on with spraying and hedges, siblings watch each other, and the leader's keeper gives all
 //! relays views without those that are gone. Receivers read, ask replicas for what they miss, and go on from snapshots. Leaf gateways
-//! hold packets until they may be known, and their participants read below them. Datagrams are lost, doubled, late and overtaken.
+//! hold packets until they may be known, ask replicas for what they miss (in the seeds that decide so), and their participants read below
+//! them. Datagrams are lost, doubled, late and overtaken.
 //! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. Under
 //! fair access leaf gateways also report how late market data comes to them (in the seeds that decide so), and a relay lies about
 //! that. The state machines are the product's (`walras-relay`, `walras-feed`); this module stands for their drivers in
@@ -27,6 +28,7 @@ use std::rc::Rc;
 
 use walras_feed::channel::{ChannelId, Trees};
 use walras_feed::control::Control;
+use walras_feed::recall::RecallSettings;
 use walras_feed::sender::Packets;
 use walras_relay::keeper::KeeperEffect;
 use walras_relay::keeping::Keeping;
@@ -86,6 +88,8 @@ pub(super) struct OverlayCounts {
     pub(super) views: u64,
     pub(super) asked: u64,
     pub(super) restarted_readers: u64,
+    /// Messages that replicas sent again to leaf gateways which have started again since.
+    pub(super) recalled: u64,
 }
 
 /// Reports of how late market data comes.
@@ -141,6 +145,10 @@ impl Overlay {
         if mutation == Some(Mutation::RelayDropsHedges) {
             shape.hedge = 1;
         }
+        // Other planted faults are looked for in gateways that ask nobody.
+        let asks =
+            mutation.map_or_else(|| Choices::of_random(random.fork(35)).one_in(2), |planted| planted == Mutation::RecallEarly);
+        shape.recall = asks.then(|| recall(machines));
         let mut next_number = 1;
         let mut number = || {
             next_number += 1;
@@ -193,6 +201,12 @@ impl Overlay {
     fn number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
+    }
+
+    /// Messages that replicas sent again to leaf gateways.
+    pub(super) fn recalled(&self) -> u64 {
+        let of = |receiver: &Receiver| if let Receiver::Outlet(outlet, _) = receiver { outlet.recalled() } else { 0 };
+        self.counts.recalled + self.receivers.iter().map(of).sum::<u64>()
     }
 
     /// When something happens next.
@@ -320,7 +334,7 @@ impl Overlay {
                         {
                             outlet.reporters[tree as usize].heard(around.now_ns, relay);
                         }
-                        outlet.on_packet(around.now_ns, &packet, around.checks);
+                        outlet.on_packet(around.now_ns, &packet, &self.shape, around.checks);
                         self.release(around, at);
                     }
                 }
@@ -505,7 +519,7 @@ impl Overlay {
         says.iter().for_each(|(to, keeping)| self.say(now_ns, Address::Node(node), *to, keeping));
     }
 
-    /// Readers ask for what they miss: those of the tree any replica, participants their gateway.
+    /// Readers ask for what they miss: those of the tree any replica, participants their gateway, which asks the replicas in turn.
     fn ask(&mut self, now_ns: u64, at: usize, replicas: usize) {
         let node = self.shape.tree.relays() + at as u32;
         let mut requests = Vec::new();
@@ -516,7 +530,10 @@ impl Overlay {
                     requests.push((Address::Node(node), Address::Requests(replica), request));
                 }
             }
-            Receiver::Outlet(_, participants) => {
+            Receiver::Outlet(outlet, participants) => {
+                while let Some((replica, request)) = outlet.request(now_ns) {
+                    requests.push((Address::Node(node), Address::Requests(replica), request));
+                }
                 for (number, reads) in participants.iter_mut().enumerate() {
                     let from = Address::Participant(at as u32, number);
                     let to = Address::LeafRequests(at as u32);
@@ -534,6 +551,21 @@ impl Overlay {
             Control::Ask(request).encode(tree, EPOCH_NS + now_ns, key, &mut bytes);
             self.send(now_ns, from, to, &bytes.into());
         }
+    }
+}
+
+/// How leaf gateways ask this many replicas.
+fn recall(replicas: usize) -> RecallSettings {
+    RecallSettings {
+        replicas,
+        gap_wait_ns: 1_000_000,
+        retry_ns: 10_000_000,
+        tries_max: replicas.max(4) as u32,
+        runs_max: 64,
+        run_messages_max: 200,
+        per_s: 2_000,
+        burst: 100,
+        kept_bytes_max: 20_000,
     }
 }
 

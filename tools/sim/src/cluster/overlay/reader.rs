@@ -8,7 +8,7 @@ use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::reader::MarketReader;
 use walras_feed::sender::Packets;
 use walras_relay::live::split;
-use walras_relay::packet::Packet;
+use walras_relay::packet::{Header, Kind, Packet, PacketWriter};
 use walras_relay::reader::{ReaderSettings, Request};
 use walras_relay::relay::Arrival;
 use walras_testkit::Choices;
@@ -97,6 +97,7 @@ impl OutletEnd {
             channels_max: 64,
             hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: 2_000_000_000 },
             rewind_bytes_max: c.pick(&[2_000, 100_000]),
+            recall: shape.recall,
         });
         let error_ns = c.below(2 * ERROR_NS).cast_signed() - ERROR_NS.cast_signed();
         let reporters = (0..shape.trees.count()).map(|_| Reporter::new(shape, DIRECT + at as u32)).collect();
@@ -107,9 +108,22 @@ impl OutletEnd {
         (EPOCH_NS + now_ns).saturating_add_signed(self.error_ns)
     }
 
-    /// A packet of the venue's tree arrives.
-    pub(super) fn on_packet(&mut self, now_ns: u64, packet: &Packet<'_>, checks: &mut Checks) {
-        let clock_ns = self.clock_ns(now_ns);
+    /// What it asks a replica for now.
+    pub(super) fn request(&mut self, now_ns: u64) -> Option<(usize, Request)> {
+        self.outlet.request(self.clock_ns(now_ns))
+    }
+
+    /// Messages that replicas sent it again.
+    pub(super) fn recalled(&self) -> u64 {
+        self.outlet.recall_counts().back
+    }
+
+    /// A packet of the venue's tree arrives, or the answer of a replica.
+    pub(super) fn on_packet(&mut self, now_ns: u64, packet: &Packet<'_>, shape: &Shape, checks: &mut Checks) {
+        let (clock_ns, mut bytes) = (self.clock_ns(now_ns), Vec::new());
+        let is_hurried = self.mutation == Some(Mutation::RecallEarly) && packet.header().kind == Kind::Again;
+        let hurried = if is_hurried { hurried(packet, shape, &mut bytes) } else { None };
+        let packet = hurried.as_ref().unwrap_or(packet);
         // A packet that is refused is lost, and the participants have a gap.
         if self.outlet.packet(clock_ns, packet) == Ok(Arrival::First) {
             let (tree, _) = split(packet.header().tree);
@@ -136,7 +150,7 @@ impl OutletEnd {
     /// Packets for a participant that missed some.
     pub(super) fn answer(&mut self, now_ns: u64, request: &Request, shape: &Shape, checks: &mut Checks) -> Vec<Vec<u8>> {
         let mut packets = Vec::new();
-        let answer = self.outlet.answer(request, &mut packets);
+        let answer = self.outlet.answer(self.clock_ns(now_ns), request, &mut packets);
         packets.iter().for_each(|bytes| self.leaves(now_ns, bytes, shape, checks));
         packets.extend(super::gone(&answer, request.channel, (OWN_TREE, &shape.own_key), self.clock_ns(now_ns)));
         packets
@@ -152,4 +166,15 @@ impl OutletEnd {
             }
         }
     }
+}
+
+/// The same answer of a replica without its release time, for [`Mutation::RecallEarly`].
+fn hurried<'b>(packet: &Packet<'_>, shape: &Shape, bytes: &'b mut Vec<u8>) -> Option<Packet<'b>> {
+    let mut writer = PacketWriter::default();
+    for (_, message) in packet.messages() {
+        let has_room = writer.push(message);
+        assert!(has_room, "they came in a packet");
+    }
+    writer.finish(&Header { release_ns: 0, ..*packet.header() }, &shape.key, bytes);
+    Packet::decode(bytes, &shape.key).ok()
 }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use walras_feed::channel::{ChannelId, Trees, View};
+use walras_feed::recall::RecallSettings;
 use walras_relay::live::Live;
 use walras_relay::packet::TreeKey;
 use walras_relay::tree::Tree;
@@ -28,6 +29,8 @@ pub(super) struct Shape {
     pub(super) key: TreeKey,
     /// The key of the packets that leaf gateways give their participants.
     pub(super) own_key: TreeKey,
+    /// How leaf gateways ask the replicas, if they do.
+    pub(super) recall: Option<RecallSettings>,
 }
 
 impl Shape {
@@ -41,7 +44,7 @@ impl Shape {
         };
         let hedge = c.pick(&[0, 1, 1, 1, 2]);
         let tree = Tree::of_layers(layers).expect("no layer is narrower than the one above it");
-        Self { tree, trees, hedge, key: TreeKey::new([21; 32]), own_key: TreeKey::new([22; 32]) }
+        Self { tree, trees, hedge, key: TreeKey::new([21; 32]), own_key: TreeKey::new([22; 32]), recall: None }
     }
 
     /// All relays, by their numbers in the world.

@@ -75,6 +75,7 @@ impl Overlay {
                 *reads = Reads::joining(&reads.channels(), number, trees);
             }
             Receiver::Outlet(outlet, _) => {
+                self.counts.recalled += outlet.recalled();
                 **outlet = OutletEnd::new(&mut self.choices, &self.shape, at - DIRECT as usize, self.mutation);
                 if let Some(board) = self.board.as_mut().filter(|_| at == DIRECT as usize) {
                     board.restart(now_ns);
