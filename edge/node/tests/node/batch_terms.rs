@@ -95,17 +95,19 @@ fn what_is_sent_together_is_checked_before_it_is_signed() {
 }
 
 #[test]
-fn a_transaction_has_the_last_block_that_was_asked_for() {
+fn a_transaction_has_the_last_block_that_was_asked_for_or_counts_for_two_minutes() {
     let venue = Venue::with(&with_batch());
     let market = venue.market();
     open(&market.operator);
     let [operator, alice] = command_lines(&venue);
-    let without = alice.json(&["pay", "1", "0.5", "USD"]);
+    let without = alice.json(&["pay", "1", "0.5", "USD", "--blocks", "none"]);
     blocks(&market.operator, 1);
     let one = alice.json(&["pay", "1", "0.5", "USD", "--blocks", "1"]);
     blocks(&market.operator, 2);
     let many = alice.json(&["batch", "together", "pay 1 0.5 USD", "pay 1 0.75 USD", "--blocks", "4294967295"]);
     blocks(&market.operator, 4);
+    let unsaid = alice.json(&["pay", "1", "0.5", "USD"]);
+    blocks(&market.operator, 5);
     let text = operator.text(&["log", "dump", venue.dir.to_str().unwrap(), "--json"]);
     let paid: Vec<Value> = text
         .lines()
@@ -115,7 +117,11 @@ fn a_transaction_has_the_last_block_that_was_asked_for() {
     let number = |value: &Value| value.as_str().map_or_else(|| value.as_u64().unwrap(), |text| text.parse().unwrap());
     let of = |sequence: u64| paid.iter().find(|one| number(&one["sequence"]) == sequence && one["kind"] == "payment").unwrap();
     assert_eq!((of(1).get("until_block"), number(&without["sequence"])), (None, 1));
+    assert!(without["until_block"].is_null() && without.get("until_block").is_some(), "{without}");
     assert_eq!(number(&of(2)["until_block"]), number(&one["block"]), "this block or none");
+    // The market may close 24,000 more in two minutes.
+    assert_eq!(number(&of(5)["until_block"]), number(&unsaid["block"]) + 24_000);
+    assert_eq!(number(&unsaid["until_block"]), number(&of(5)["until_block"]));
     for (sequence, place) in [(3, 0), (4, 1)] {
         assert_eq!(number(&of(sequence)["until_block"]), number(&many["transactions"][place]["block"]) + 4_294_967_294);
         assert_eq!(of(sequence).get("joined").is_some(), place == 0);
