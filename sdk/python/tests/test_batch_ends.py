@@ -19,7 +19,7 @@ INTERVAL_MS = 500
 #: Of two minutes: the one that collects, and two each second.
 BLOCKS = 241
 PAYMENT = batch.Payment(to=3, asset=0, amount=5)
-DUPLICATE, EXPIRED, NEEDS_LATER_VERSION = 12, 27, 39
+DUPLICATE, EXPIRED, NEEDS_LATER_VERSION, BATCH_FULL = 12, 27, 39, 50
 
 
 class Sent(NamedTuple):
@@ -43,6 +43,8 @@ class Planned:
         self.takes_terms = True
         #: Numbers that are refused whatever their terms are.
         self.refuses: dict[int, int] = {}
+        #: So many it takes, then its batch is full; the next request finds ``later`` collecting.
+        self.room, self.later = 1_000_000, 0
         #: Whether it says nothing about its markets, and how often it was asked.
         self.is_down, self.asks = False, 0
         self.sent: list[list[Sent]] = []
@@ -66,7 +68,10 @@ class Planned:
             return {"transactions": []}
         sent = [read(bytes.fromhex(each)) for each in body["transactions"]]
         self.sent.append(sent)
-        return {"results": [self._result(each) for each in sent]}
+        results = [self._result(each) for each in sent]
+        if self.room <= 0:
+            self.room, self.collecting = 1_000_000, self.later
+        return {"results": results}
 
     def _result(self, sent: Sent) -> Any:
         code = self.refuses.get(sent.sequence, 0)
@@ -74,8 +79,11 @@ class Planned:
             code = NEEDS_LATER_VERSION
         if not code and sent.until is not None and sent.until < self.collecting:
             code = EXPIRED
+        if not code and self.room <= 0:
+            code = BATCH_FULL
         if code:
             return {"error": {"code": code, "name": f"Reason{code}", "message": "do this"}}
+        self.room -= 1
         return {"account_id": 2, "sequence": str(sent.sequence), "block": str(self.collecting)}
 
 
@@ -221,3 +229,27 @@ def test_a_venue_of_an_earlier_version_gets_transactions_without_an_end_where_no
         assert codes(main.send(PAYMENT, PAYMENT, until=until, joined=joined))[0] == NEEDS_LATER_VERSION, "it is not left out"
     assert codes(main.send(PAYMENT, PAYMENT, joined=True))[0] == NEEDS_LATER_VERSION
     assert len(planned.sent) == 5
+
+
+@pytest.mark.parametrize(("later", "expected"), [(7, [None, None, None]), (8, [None, EXPIRED, EXPIRED])])
+def test_a_chain_of_which_a_block_has_a_part_is_sent_again_for_that_block_alone(
+    served: Served, later: int, expected: list[int | None]
+) -> None:
+    planned, main = served.planned, served.client().batch("main")
+    planned.room, planned.later = 1, later
+    assert codes(main.send(PAYMENT, PAYMENT, PAYMENT, joined=True)) == expected
+    first, again = planned.sent
+    assert first == [Sent(1, 6 + BLOCKS, True), Sent(2, 6 + BLOCKS, True), Sent(3, 6 + BLOCKS, False)]
+    assert again == [Sent(2, 7, True), Sent(3, 7, False)]
+
+
+def test_a_chain_that_no_block_has_is_sent_again_as_it_is_and_not_at_all_where_one_is_refused(served: Served) -> None:
+    planned, main = served.planned, served.client().batch("main")
+    planned.room, planned.later = 0, 8
+    assert main.send(PAYMENT, PAYMENT, joined=True) == [batch.Collected(1, 8), batch.Collected(2, 8)]
+    assert planned.untils == [6 + BLOCKS] * 4
+    planned, main = served.planned, served.client().batch("main")
+    planned.room, planned.sent = 0, []
+    planned.refuses[1] = DUPLICATE
+    assert codes(main.send(PAYMENT, PAYMENT, joined=True)) == [DUPLICATE, BATCH_FULL]
+    assert len(planned.sent) == 1

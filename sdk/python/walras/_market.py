@@ -384,8 +384,9 @@ class Market:
             signed = self.signed(first, *operations, until=until, joined=joined)
             # Where it ends in an error, the venue says what the next number is.
             self._next = None
-            results = self._answered(dict(enumerate(signed, first)))
-            if until == "auto" and self._blocks is not None and not (joined and len(operations) > 1):
+            is_chain = joined and len(operations) > 1
+            results = self._answered(dict(enumerate(signed, first)), chain=dict(enumerate(operations, first)) if is_chain else None)
+            if until == "auto" and self._blocks is not None and not is_chain:
                 self._send_with_other_ends(dict(enumerate(operations, first)), results)
             if not any(isinstance(result, Refused) for result in results.values()):
                 self._next = first + len(operations)
@@ -400,9 +401,11 @@ class Market:
             raise ValueError("transactions need a key: give Client(..., key=) or batch(..., key=) the path of the file of an ed_ key")
         last, end = len(operations) - 1, self._default_end() if until == "auto" else until
         return [
-            sign(self._key, self.domain, encode(self.account, first + place, operation, until=end, joined=joined and place < last))
-            for place, operation in enumerate(operations)
+            self._signed(self._key, first + place, operation, end, joined and place < last) for place, operation in enumerate(operations)
         ]
+
+    def _signed(self, key: _native.Key, number: int, operation: Operation, until: int | None, joined: bool) -> bytes:
+        return sign(key, self.domain, encode(self.account, number, operation, until=until, joined=joined))
 
     def next_sequence(self) -> int:
         """The number after all that the account has used or that are collected, as the venue says."""
@@ -430,13 +433,30 @@ class Market:
             again = {number: self.signed(number, operations[number], until=end)[0] for number in refused}
             results.update(self._answered(again, may_be_taken=True))
 
-    def _answered(self, waiting: dict[int, bytes], may_be_taken: bool = False) -> dict[int, Collected | Refused]:
-        """Sends what has no answer again, by any replica. ``may_be_taken``: something under these numbers was sent before."""
+    def _rest_of_chain(
+        self, chain: dict[int, Operation], done: dict[int, Collected | Refused], refused: dict[int, Refused]
+    ) -> dict[int, bytes] | None:
+        """What may be sent again of joined transactions: only for the block that has some of them, and nothing where one is refused."""
+        blocks = [result.block for result in done.values() if isinstance(result, Collected)]
+        if self._key is None or any(isinstance(result, Refused) for result in done.values()):
+            return {}
+        if not blocks:
+            return None
+        last = max(chain)
+        return {number: self._signed(self._key, number, chain[number], min(blocks), number < last) for number in refused}
+
+    def _answered(
+        self, waiting: dict[int, bytes], may_be_taken: bool = False, chain: dict[int, Operation] | None = None
+    ) -> dict[int, Collected | Refused]:
+        """Sends what has no answer again, by any replica. ``may_be_taken``: something under these numbers was sent before. ``chain``: all
+        of them are joined.
+        """
         done: dict[int, Collected | Refused] = {}
         ends, pause_s = time.monotonic() + self.patience_s, _PAUSE_S
         while True:
             why: Exception | None = None
             answers: list[Json] = []
+            refused_now: dict[int, Refused] = {}
             try:
                 body = {"transactions": [signed.hex() for signed in waiting.values()]}
                 answers = self._client.request("POST", f"{self._path}/transactions", body, signed=False)["results"]
@@ -451,12 +471,17 @@ class Market:
             for sequence, answer in zip(list(waiting), answers):
                 result = self._result(sequence, answer, may_be_taken)
                 if isinstance(result, Refused) and result.code in _SEND_AGAIN:
-                    why = result
+                    why = refused_now[sequence] = result
                 else:
                     done[sequence] = result
                     del waiting[sequence]
             if why is None:
                 return done
+            rest = self._rest_of_chain(chain, done, refused_now) if chain is not None and refused_now else None
+            if rest is not None:
+                if not rest:
+                    return done | refused_now
+                waiting = rest
             if isinstance(why, Refused) and why.code in _UNCERTAIN:
                 may_be_taken = True
                 self._client._transport.next_replica(self._client._transport.current)

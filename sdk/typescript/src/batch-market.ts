@@ -10,7 +10,7 @@ import { BadAnswer, DecimalError, KeyError, NotConnected, OutcomeUnknown, Refuse
 import type { Asset, Batch, BatchBlock, BatchCollected, BatchDemand, Offer, Pool, PoolShare, TransactionOutcome } from "./schema/index.ts";
 import { type Key, parseKey, publicKeyHex } from "./signing.ts";
 import {
-  type Operation, type PoolName, type PoolRule, blocksOfTwoMinutes, encodeTransaction, lastOfBlocks, signTransaction,
+  type Operation, type PoolName, type PoolRule, type Terms, blocksOfTwoMinutes, encodeTransaction, lastOfBlocks, signTransaction,
 } from "./transactions.ts";
 import { isNotLeader, pause } from "./transport.ts";
 
@@ -287,8 +287,10 @@ export class BatchMarket {
       const signed = await this.signed(first, operations, options);
       // Where it ends in an error, the venue says what the next number is.
       this.#next = null;
-      const results = await this.#answered(new Map(signed.map((each, place) => [first + BigInt(place), each])));
-      if (options.until === undefined && this.#blocks !== null && !(options.joined && operations.length > 1)) {
+      const isChain = options.joined === true && operations.length > 1;
+      const chain = isChain ? new Map(operations.map((each, place) => [first + BigInt(place), each])) : null;
+      const results = await this.#answered(new Map(signed.map((each, place) => [first + BigInt(place), each])), { chain });
+      if (options.until === undefined && this.#blocks !== null && !isChain) {
         await this.#sendWithOtherEnds(first, operations, results);
       }
       if (results.every((result) => !(result instanceof Refused))) this.#next = first + BigInt(operations.length);
@@ -304,14 +306,16 @@ export class BatchMarket {
     operations: readonly Operation[],
     { joined = false, until }: { joined?: boolean } & Ends = {},
   ): Promise<string[]> {
-    const key = this.#key;
-    if (key === null) throw new KeyError("not_ed25519");
-    const account = await this.client.accountId();
     const last = until === undefined ? await this.#defaultEnd() : until;
     return Promise.all(operations.map((operation, place) => {
       const terms = { joined: joined && place < operations.length - 1, ...(last !== null && { until: last }) };
-      return signTransaction(key, this.domain, encodeTransaction(account, first + BigInt(place), operation, terms));
+      return this.#signed(first + BigInt(place), operation, terms);
     }));
+  }
+
+  async #signed(number: bigint, operation: Operation, terms: Terms): Promise<string> {
+    if (this.#key === null) throw new KeyError("not_ed25519");
+    return signTransaction(this.#key, this.domain, encodeTransaction(await this.client.accountId(), number, operation, terms));
   }
 
   /** The number after all that the account has used or that are collected, as the venue says. */
@@ -360,21 +364,46 @@ export class BatchMarket {
       if (until === undefined) continue;
       const signed = places.map(async (place): Promise<[bigint, string]> => {
         const number = first + BigInt(place);
-        return [number, (await this.signed(number, operations.slice(place, place + 1), { until }))[0] as string];
+        return [number, await this.#signed(number, operations[place] as Operation, until === null ? {} : { until })];
       });
-      const again = await this.#answered(new Map(await Promise.all(signed)), true);
+      const again = await this.#answered(new Map(await Promise.all(signed)), { mayBeTaken: true });
       places.forEach((place, each) => (results[place] = again[each] as Collected | Refused));
     }
   }
 
-  /** Sends what has no answer again, by any replica. `mayBeTaken`: something under these numbers was sent before. */
-  async #answered(waiting: Map<bigint, string>, mayBeTaken = false): Promise<(Collected | Refused)[]> {
+  /**
+   * What may be sent again of joined transactions: only for the block that has some of them, and nothing where one is refused. `null` where
+   * all of them may.
+   */
+  async #restOfChain(
+    chain: Map<bigint, Operation>, done: Map<bigint, Collected | Refused>, waiting: Iterable<bigint>,
+  ): Promise<Map<bigint, string> | null> {
+    const blocks = [...done.values()].flatMap((result) => (result instanceof Refused ? [] : [result.block]));
+    if (blocks.length < done.size) return new Map();
+    if (blocks.length === 0) return null;
+    const until = blocks.reduce((least, block) => (block < least ? block : least));
+    const last = [...chain.keys()].at(-1);
+    const signed = [...waiting].map(async (number): Promise<[bigint, string]> => (
+      [number, await this.#signed(number, chain.get(number) as Operation, { until, joined: number !== last })]
+    ));
+    return new Map(await Promise.all(signed));
+  }
+
+  /**
+   * Sends what has no answer again, by any replica. `mayBeTaken`: something under these numbers was sent before. `chain`: all of them are
+   * joined.
+   */
+  async #answered(
+    waiting: Map<bigint, string>,
+    { mayBeTaken = false, chain = null }: { mayBeTaken?: boolean; chain?: Map<bigint, Operation> | null } = {},
+  ): Promise<(Collected | Refused)[]> {
     const all = [...waiting.keys()];
     const done = new Map<bigint, Collected | Refused>();
     const endsMs = performance.now() + this.#patienceMs;
     for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
       const { url, transport } = this.client;
       let why: Error | null = null;
+      const refusedNow = new Map<bigint, Refused>();
       try {
         const results = await this.client.sendTransactions(this.name, [...waiting.values()]);
         if (results.length !== waiting.size) {
@@ -384,6 +413,7 @@ export class BatchMarket {
           const result = await this.#result(sequence, results[place] as BatchCollected | Refused, mayBeTaken);
           if (result instanceof Refused && AGAIN.has(result.code)) {
             why = result;
+            refusedNow.set(sequence, result);
           } else {
             done.set(sequence, result);
             waiting.delete(sequence);
@@ -396,6 +426,11 @@ export class BatchMarket {
         why = error as Error;
       }
       if (why === null) return all.map((sequence) => done.get(sequence) as Collected | Refused);
+      const rest = chain !== null && refusedNow.size > 0 ? await this.#restOfChain(chain, done, refusedNow.keys()) : null;
+      if (rest !== null) {
+        if (rest.size === 0) return all.map((sequence) => done.get(sequence) ?? (refusedNow.get(sequence) as Refused));
+        waiting = rest;
+      }
       if (why instanceof Refused && UNCERTAIN.has(why.code)) mayBeTaken = true;
       if (!(why instanceof Refused) || UNCERTAIN.has(why.code)) transport.leave(url, isNotLeader(why) ? why.leader?.url : null);
       if (performance.now() + pauseMs >= endsMs) {

@@ -14,7 +14,7 @@ const INTERVAL_MS = 500;
 /** Of two minutes: the one that collects, and two each second. */
 const BLOCKS = 241n;
 const PAYMENT: Operation = { operation: "payment", to: 3, asset: 0, amount: 5n };
-const [DUPLICATE, EXPIRED, NEEDS_LATER_VERSION] = [12, 27, 39];
+const [DUPLICATE, EXPIRED, NEEDS_LATER_VERSION, BATCH_FULL] = [12, 27, 39, 50];
 
 interface Sent {
   sequence: bigint;
@@ -38,6 +38,9 @@ class Planned {
   takesTerms = true;
   /** What is refused whatever its terms are: 12 as a retry of something that was collected. */
   refuses = new Map<bigint, number>();
+  /** So many it takes, then its batch is full; the next request finds `later` collecting. */
+  room = Number.POSITIVE_INFINITY;
+  later = 0n;
   /** Where no request is answered. */
   isDown = false;
   asks = 0;
@@ -56,7 +59,9 @@ class Planned {
   results(transactions: string[]): object {
     const sent = transactions.map(read);
     this.sent.push(sent);
-    return { results: sent.map((each) => this.#result(each)) };
+    const results = sent.map((each) => this.#result(each));
+    if (this.room <= 0) [this.room, this.collecting] = [Number.POSITIVE_INFINITY, this.later];
+    return { results };
   }
 
   #result({ sequence, until, joined }: Sent): object {
@@ -64,6 +69,8 @@ class Planned {
     if (code !== undefined) return refused(code, "Refused");
     if (!this.takesTerms && (until !== null || joined)) return refused(NEEDS_LATER_VERSION, "NeedsLaterVersion");
     if (until !== null && until < this.collecting) return refused(EXPIRED, "AlreadyExpired");
+    if (this.room <= 0) return refused(BATCH_FULL, "BatchFull");
+    this.room -= 1;
     return { account_id: 2, sequence: String(sequence), block: String(this.collecting) };
   }
 
@@ -165,4 +172,27 @@ test("a venue of an earlier version gets transactions without an end, where nobo
     assert.equal((results[0] as Refused).code, NEEDS_LATER_VERSION, "what was asked for is not left out");
   }
   assert.equal(planned.sent.length, 5);
+});
+
+test("a chain of which a block has a part is sent again for that block alone", async (t) => {
+  for (const [later, codes] of [[7n, [0, 0, 0]], [8n, [0, EXPIRED, EXPIRED]]] as const) {
+    const [planned, main] = await market(t);
+    [planned.room, planned.later] = [1, later];
+    const results = await main.send([PAYMENT, PAYMENT, PAYMENT], { joined: true });
+    assert.deepEqual(results.map((result) => (result instanceof Refused ? result.code : 0)), codes);
+    assert.deepEqual(planned.sent.map((each) => each.map(({ sequence, joined, until }) => [sequence, joined, until])), [
+      [[1n, true, 6n + BLOCKS], [2n, true, 6n + BLOCKS], [3n, false, 6n + BLOCKS]], [[2n, true, 7n], [3n, false, 7n]],
+    ]);
+  }
+  // None of it is in a block: all of it is sent again. One is refused: none of it is.
+  const [planned, main] = await market(t);
+  [planned.room, planned.later] = [0, 8n];
+  assert.deepEqual((await main.send([PAYMENT, PAYMENT], { joined: true })).map((result) => (result as Collected).block), [8n, 8n]);
+  assert.deepEqual(planned.untils, Array<bigint>(4).fill(6n + BLOCKS));
+  const [wrong, other] = await market(t);
+  [wrong.room, wrong.later] = [0, 8n];
+  wrong.refuses.set(1n, DUPLICATE);
+  const codes = (await other.send([PAYMENT, PAYMENT], { joined: true })).map((result) => (result as Refused).code);
+  assert.deepEqual(codes, [DUPLICATE, BATCH_FULL]);
+  assert.equal(wrong.sent.length, 1);
 });
