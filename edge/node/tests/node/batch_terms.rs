@@ -87,11 +87,16 @@ fn what_is_sent_together_is_checked_before_it_is_signed() {
         assert!(status != 0 && said.contains(expected), "{lines:?}: {said}");
     }
     assert_eq!(alice.fails(&["batch", "together", "pay 1 0.5 USD"]).0, 2, "one alone is not together with anything");
-    // The venue refuses one; the other is collected without it, and dropped.
-    let (status, said) = alice.fails(&["batch", "together", "pay 1 0.5 USD", "batch issue 5 USD"]);
-    assert!(status == 1 && said.contains("not the asset's issuer") && said.contains("none of them counts"), "{said}");
-    assert_eq!(outcome(&alice, "1")["reason"]["name"], "JoinedMissing");
-    assert_eq!(dollars(&market), before);
+    // The venue refuses one, and takes none of them: the last one would count without the others.
+    for lines in [["pay 1 0.5 USD", "batch issue 5 USD"], ["batch issue 5 USD", "pay 1 0.5 USD"]] {
+        let (status, said) = alice.fails(&[&["batch", "together"], &lines[..]].concat());
+        let is_said =
+            ["\"batch issue 5 USD\"", "not the asset's issuer", "none of them counts"].iter().all(|part| said.contains(part));
+        assert!(status == 1 && is_said, "{said}");
+    }
+    assert_eq!(alice.json(&["pay", "1", "0.25", "USD"])["sequence"], "1", "they used no number");
+    assert_eq!(outcome(&alice, "1")["status"], "cleared");
+    assert_eq!(dollars(&market), [before[0] - 250_000, before[1] + 250_000]);
 }
 
 #[test]
