@@ -82,6 +82,32 @@ impl TransactionTerms {
     }
 }
 
+/// Which of these transactions are of a chain of which one is refused, that one among them. Each comes with whether it is refused.
+///
+/// The transactions of a chain have numbers that follow each other, and all but the last are joined; they may come in any order. The last
+/// does not say that it is one, so a batch that gets it without the others keeps it.
+#[must_use]
+pub fn torn_chains(transactions: &[(BatchTransaction, bool)]) -> Vec<bool> {
+    let mut is_torn: Vec<bool> = transactions.iter().map(|(_, is_refused)| *is_refused).collect();
+    let is_any_joined = transactions.iter().any(|(transaction, _)| transaction.terms.is_joined);
+    if !is_any_joined || !is_torn.contains(&true) {
+        return is_torn;
+    }
+    let mut by_number: Vec<usize> = (0..transactions.len()).collect();
+    by_number.sort_by_key(|place| (transactions[*place].0.account, transactions[*place].0.sequence));
+    let are_joined = |first: &usize, second: &usize| {
+        let (first, second) = (&transactions[*first].0, &transactions[*second].0);
+        let is_next = first.sequence.0.checked_add(1) == Some(second.sequence.0);
+        first.terms.is_joined && first.account == second.account && is_next
+    };
+    for chain in by_number.chunk_by(are_joined) {
+        if chain.iter().any(|place| is_torn[*place]) {
+            chain.iter().for_each(|place| is_torn[*place] = true);
+        }
+    }
+    is_torn
+}
+
 /// An operation of a batch market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchOperation {
@@ -270,5 +296,48 @@ mod tests {
         }
         let name = |account, sequence| OfferName { account: AccountId(account), sequence: TransactionSeq(sequence) };
         assert!(name(1, TRANSACTION_SEQ_END - 1).number() < name(2, 0).number());
+    }
+
+    /// What is refused spreads to whatever is joined with it, step by step.
+    fn torn_step_by_step(transactions: &[(BatchTransaction, bool)]) -> Vec<bool> {
+        let mut is_torn: Vec<bool> = transactions.iter().map(|(_, is_refused)| *is_refused).collect();
+        for _ in transactions {
+            for (first, (one, _)) in transactions.iter().enumerate() {
+                for (second, (other, _)) in transactions.iter().enumerate() {
+                    let follows = one.account == other.account && one.sequence.0 + 1 == other.sequence.0;
+                    if one.terms.is_joined && follows && (is_torn[first] || is_torn[second]) {
+                        (is_torn[first], is_torn[second]) = (true, true);
+                    }
+                }
+            }
+        }
+        is_torn
+    }
+
+    #[test]
+    fn a_chain_is_torn_where_one_of_it_is_refused_in_whatever_order_it_came() {
+        let payment = BatchOperation::Payment(Payment { to: AccountId(9), asset: AssetId(0), amount: Amount::new(1).unwrap() });
+        let mut state = 7_u64;
+        let mut one_in = |count: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33).is_multiple_of(count)
+        };
+        let mut torn_in_all = 0;
+        for _ in 0..2_000 {
+            let mut all = Vec::new();
+            for (account, sequence) in (0..3).flat_map(|account| (1..8).map(move |sequence| (account, sequence))) {
+                let terms = TransactionTerms { until: None, is_joined: !one_in(3) };
+                let transaction = BatchTransaction::new(AccountId(account), TransactionSeq(sequence), payment).with_terms(terms);
+                if !one_in(6) {
+                    // Some come before all that came so far.
+                    let place = if one_in(2) { 0 } else { all.len() };
+                    all.insert(place, (transaction, one_in(9)));
+                }
+            }
+            let torn = torn_chains(&all);
+            assert_eq!(torn, torn_step_by_step(&all), "{all:?}");
+            torn_in_all += torn.iter().zip(&all).filter(|(is_torn, (_, is_refused))| **is_torn && !is_refused).count();
+        }
+        assert!(torn_in_all > 1_000, "{torn_in_all}");
     }
 }

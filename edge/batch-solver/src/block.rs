@@ -132,11 +132,18 @@ impl ClosedBatch<'_> {
         }
         let parts = self.offers.parts();
         for part in assessed.beyond.clone() {
+            if budget.is_over() {
+                break;
+            }
             for left_out in few::sets(self.offers, &parts, part, &found.prices) {
+                // Of a large part both the market without a few and the index with which a search begins take time.
                 if budget.is_over() {
                     return (found, assessed);
                 }
                 let rest = few::without(self.offers, &parts, part, &left_out);
+                if budget.is_over() {
+                    return (found, assessed);
+                }
                 let batch = ClosedBatch { offers: &rest, ..*self };
                 let Ok(other) = batch.search(Way::Cold, None, budget, &mut KeptIndex::default()) else { continue };
                 if let Some(better) = self.with_prices_of(&found, &assessed, &other, &parts, &[part], budget) {

@@ -245,7 +245,7 @@ fn at_limits(
     times: &mut Times,
     is_over: &dyn Fn() -> bool,
 ) {
-    let Some(prices) = exact::at_limits(market, &priced.prices) else { return };
+    let Some(prices) = exact::at_limits(market, &priced.prices, is_over) else { return };
     let other = timed(&mut times.amounts, || propose_until(&mut AmountsFinder::new(), market, &prices, rules, is_over));
     let unserved = |proposed: &Proposed| Certificate::find(market, &proposed.proposal, rules).unserved_ppb;
     if volume(&other.proposal) > volume(&proposed.proposal) && unserved(&other) <= unserved(proposed) {
@@ -336,7 +336,7 @@ pub(crate) fn find_prices(
     });
     let start = start.transpose().map_err(|found| ClearError::StartPrices { expected: market.asset_count(), found })?;
     let scale = Scale::new(settings.commission, settings.mu, margin);
-    let mut search = Search { market, settings, scale, queries: 0, kept, times };
+    let mut search = Search { market, settings, scale, is_first: margin == 0.0, queries: 0, kept, times };
     let by_close_ups = lens.map(|lens| search.by_close_ups(lens, start.as_deref())).transpose()?;
     let mut solution = match by_close_ups {
         Some(Seen::Clears(solution)) => solution,
@@ -392,6 +392,8 @@ struct Search<'a> {
     market: &'a BatchMarket,
     settings: &'a Settings<'a>,
     scale: Scale,
+    /// Whether there are no prices yet: with a margin there are those without one.
+    is_first: bool,
     /// Spent so far.
     queries: u64,
     kept: &'a mut KeptIndex,
@@ -410,7 +412,8 @@ impl Search<'_> {
     /// From all sell offers and pools; `None` when it is over before they are indexed.
     fn among_sells(&mut self, start: Option<&[f64]>) -> Result<Option<Solution>, IndexError> {
         let (market, divisor, budget) = (self.market, self.scale.kept, self.settings.budget);
-        let index = timed(&mut self.times.index, || self.kept.of(market, divisor, &is_late(market, budget)))?;
+        let is_late = is_late(market, self.is_first, budget);
+        let index = timed(&mut self.times.index, || self.kept.of(market, divisor, &is_late))?;
         let Some(index) = index else { return Ok(None) };
         let problem = Problem { index, start, accuracy: self.scale.accuracy, budget, feasible: None };
         Ok(Some(solve(self.settings.solver, problem, &mut self.queries, self.times)))
@@ -419,7 +422,7 @@ impl Search<'_> {
     /// From all sell offers and pools, and from buy offers as far as they have a rate; `None` when it is over before they are indexed.
     fn among_all(&mut self, buy_rate: index::BuyRate<'_>, start: Option<&[f64]>) -> Result<Option<Solution>, IndexError> {
         let (market, kept) = (self.market, self.scale.kept);
-        let is_late = is_late(market, self.settings.budget);
+        let is_late = is_late(market, self.is_first, self.settings.budget);
         let index = timed(&mut self.times.index, || index::index_with_buys(market, kept, buy_rate, &is_late))?;
         Ok(index.map(|index| self.in_index(&index, start, u64::MAX)))
     }
@@ -460,11 +463,11 @@ impl Search<'_> {
     }
 }
 
-/// Says when an index of all offers is no longer worth making. One of a small market is: it takes a few milliseconds, and without
-/// it there are no prices at all.
-fn is_late<'a>(market: &BatchMarket, budget: Budget<'a>) -> impl Fn() -> bool + use<'a> {
-    let is_large = Lens::is_for(market);
-    move || is_large && budget.is_over()
+/// Says when an index of all offers is no longer worth making. The first one of a market without close-ups always is: without it there
+/// are no prices at all, and most such markets are small.
+fn is_late<'a>(market: &BatchMarket, is_first: bool, budget: Budget<'a>) -> impl Fn() -> bool + use<'a> {
+    let is_needed = is_first && !Lens::is_for(market);
+    move || !is_needed && budget.is_over()
 }
 
 /// Solves a problem whose budget counts what was spent before.

@@ -33,8 +33,13 @@ struct Edge {
     is_met: bool,
 }
 
-/// Prices at which limits that close a cycle all just hold, near the prices given; `None` where no limits close one.
-pub(crate) fn at_limits(market: &BatchMarket, prices: &[Option<BatchPrice>]) -> Option<Vec<Option<BatchPrice>>> {
+/// Prices at which limits that close a cycle all just hold, near the prices given; `None` where no limits close one, or when it is over
+/// before they are joined. In the worst case each limit is tried with all assets that are joined already.
+pub(crate) fn at_limits(
+    market: &BatchMarket,
+    prices: &[Option<BatchPrice>],
+    is_over: &dyn Fn() -> bool,
+) -> Option<Vec<Option<BatchPrice>>> {
     // Where nothing trades at other rates, assets may have no prices yet.
     let parts = market.parts();
     let is_in_part = |asset: u16| parts.of(AssetIndex(asset)).is_some();
@@ -55,13 +60,13 @@ pub(crate) fn at_limits(market: &BatchMarket, prices: &[Option<BatchPrice>]) -> 
             .then((a.sell, a.buy).cmp(&(b.sell, b.buy)))
     });
 
-    let of_all = Groups::joined(prices.len(), &edges);
+    let of_all = Groups::joined(prices.len(), &edges, is_over)?;
     let mut tight: Vec<Edge> = edges.into_iter().filter(|edge| of_all.is_tight(edge)).collect();
     keep_cycles(prices.len(), &mut tight);
     if tight.is_empty() {
         return None;
     }
-    Groups::joined(prices.len(), &tight).prices(prices, &known)
+    Groups::joined(prices.len(), &tight, is_over)?.prices(prices, &known)
 }
 
 /// Limits of a pair's sell offers near its rate, and the lowest ones; the same once.
@@ -124,25 +129,34 @@ struct Groups {
 }
 
 impl Groups {
-    /// Each edge joins the groups of its assets, in the order of edges, where the prices stay prices.
-    fn joined(asset_count: usize, edges: &[Edge]) -> Self {
+    /// Each edge joins the groups of its assets, in the order of edges, where the prices stay prices. `None` when it is over before.
+    fn joined(asset_count: usize, edges: &[Edge], is_over: &dyn Fn() -> bool) -> Option<Self> {
         let members = (0..asset_count).map(|asset| vec![asset]).collect();
         let mut groups = Self { group_of: (0..asset_count).collect(), members, prices: vec![1; asset_count] };
-        edges.iter().for_each(|edge| groups.join(edge));
-        groups
+        for edge in edges.iter().filter(|edge| !edge.ratio.bought.is_zero()) {
+            if groups.are_apart(edge) {
+                if is_over() {
+                    return None;
+                }
+                groups.join(edge);
+            }
+        }
+        Some(groups)
+    }
+
+    fn are_apart(&self, edge: &Edge) -> bool {
+        self.group_of[edge.sell] != self.group_of[edge.buy]
     }
 
     fn is_tight(&self, edge: &Edge) -> bool {
         let sides = [(edge.sell, edge.ratio.sold), (edge.buy, edge.ratio.bought)];
         let [sold, bought] = sides.map(|(asset, units)| self.prices[asset].checked_mul(wide(units)));
-        self.group_of[edge.sell] == self.group_of[edge.buy] && sold.is_some() && sold == bought
+        !self.are_apart(edge) && sold.is_some() && sold == bought
     }
 
+    /// Of two groups that are apart.
     fn join(&mut self, edge: &Edge) {
         let (of_sell, of_buy) = (self.group_of[edge.sell], self.group_of[edge.buy]);
-        if of_sell == of_buy || edge.ratio.bought.is_zero() {
-            return;
-        }
         let by_sell = self.prices[edge.buy].checked_mul(wide(edge.ratio.bought));
         let by_buy = self.prices[edge.sell].checked_mul(wide(edge.ratio.sold));
         let Some((by_sell, by_buy)) = by_sell.zip(by_buy) else { return };
@@ -207,6 +221,8 @@ fn greatest_common_divisor(a: u128, b: u128) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use walras_clearing::{Offer, OfferId, Pair};
     use walras_types::{Amount, Commission, NetRate};
 
@@ -231,11 +247,11 @@ mod tests {
     #[test]
     fn two_limits_that_meet() {
         let market = BatchMarket::build(2, &[sell(0, 1, 10_000, 8_000), sell(1, 0, 8_000, 10_000)], &[], vec![]).unwrap();
-        let found = at_limits(&market, &prices(&[0.800_000_01, 1.0])).unwrap();
+        let found = at_limits(&market, &prices(&[0.800_000_01, 1.0]), &|| false).unwrap();
         assert_exact(&found, (0, 1), 10_000, 8_000);
         let moved = float(found[0].unwrap()) / 0.8;
         assert!((moved - 1.0).abs() < 1e-6, "{moved}");
-        let from_afar = at_limits(&market, &prices(&[0.9, 1.0])).unwrap();
+        let from_afar = at_limits(&market, &prices(&[0.9, 1.0]), &|| false).unwrap();
         assert_exact(&from_afar, (0, 1), 10_000, 8_000);
     }
 
@@ -243,7 +259,7 @@ mod tests {
     fn three_limits_that_close_a_cycle() {
         let offers = [sell(0, 1, 1_000, 700), sell(1, 2, 700, 300), sell(2, 0, 300, 1_000), sell(0, 2, 1_001, 299)];
         let market = BatchMarket::build(4, &offers, &[], vec![]).unwrap();
-        let found = at_limits(&market, &prices(&[1.0, 1.0 / 0.7, 1.0 / 0.3, 7.0])).unwrap();
+        let found = at_limits(&market, &prices(&[1.0, 1.0 / 0.7, 1.0 / 0.3, 7.0]), &|| false).unwrap();
         for ((from, to), amount, bought) in [((0, 1), 10, 7), ((1, 2), 7, 3), ((2, 0), 3, 10)] {
             assert_exact(&found, (from, to), amount, bought);
         }
@@ -251,10 +267,28 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_joined_after_the_deadline() {
+        let offers = [sell(0, 1, 1_000, 700), sell(1, 2, 700, 300), sell(2, 0, 300, 1_000)];
+        let market = BatchMarket::build(3, &offers, &[], vec![]).unwrap();
+        let near = prices(&[1.0, 1.0 / 0.7, 1.0 / 0.3]);
+        let by_a_clock = |strikes_at: usize| {
+            let looks = Cell::new(0);
+            let is_over = || looks.replace(looks.get() + 1) >= strikes_at;
+            let found = at_limits(&market, &near, &is_over);
+            (found.is_some(), looks.get())
+        };
+        let (is_found, looks) = by_a_clock(usize::MAX);
+        assert!(is_found && looks == 4, "two assets join a third, among all limits and among those of the cycle: {looks}");
+        for strikes_at in 0..looks {
+            assert_eq!(by_a_clock(strikes_at), (false, strikes_at + 1));
+        }
+    }
+
+    #[test]
     fn limits_that_leave_something_over_are_left_alone() {
         let offers = [sell(0, 1, 10_000, 8_000), sell(1, 0, 8_000, 9_999)];
         let market = BatchMarket::build(2, &offers, &[], vec![]).unwrap();
-        assert_eq!(at_limits(&market, &prices(&[0.8, 1.0])), None);
+        assert_eq!(at_limits(&market, &prices(&[0.8, 1.0]), &|| false), None);
     }
 
     #[test]
@@ -268,7 +302,8 @@ mod tests {
             .collect();
         let market = BatchMarket::build(primes.len(), &offers, &[], vec![]).unwrap();
         let near: Vec<f64> = primes.iter().map(|prime| 1e6 / *prime as f64).collect();
-        let found: Vec<BatchPrice> = at_limits(&market, &prices(&near)).unwrap().into_iter().map(Option::unwrap).collect();
+        let found = at_limits(&market, &prices(&near), &|| false).unwrap();
+        let found: Vec<BatchPrice> = found.into_iter().map(Option::unwrap).collect();
         let is_exact = |at: &usize| {
             let rate = NetRate::new(found[*at], found[at + 1], Commission::NONE).unwrap();
             let (sold, bought) = (primes[*at].into(), primes[at + 1].into());

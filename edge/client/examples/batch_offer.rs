@@ -1,10 +1,12 @@
 //! A batch offer: `cargo run -p walras-client --example batch_offer URL KEYFILE ACCOUNT SEQUENCE MARKET SELL_ID BUY_ID UNITS LIMIT`.
 
+use std::num::NonZero;
+
 use serde_json::{Value, json};
 use walras_batch_signatures::SigningKey;
 use walras_client::{Client, read_key};
 use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice};
-use walras_types::{BatchTransaction, CreateOffer, Rounding, TransactionSeq};
+use walras_types::{BatchTransaction, CreateOffer, Rounding, TransactionSeq, TransactionTerms};
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 /// Sells smallest units of an asset for those of another, at so many for each at least; the venue's answer.
@@ -19,7 +21,11 @@ pub(crate) fn run(args: &[String]) -> Result<Value, Box<dyn std::error::Error>> 
     let (amount, limit) = (Amount::new(units.parse()?).ok_or("no such amount")?, BatchPrice::from_decimal(limit, Rounding::Up)?);
     let offer = CreateOffer { market, sell: AssetId(sell.parse()?), buy: AssetId(buy.parse()?), amount, limit };
     let (account, sequence) = (AccountId(account.parse()?), TransactionSeq(sequence.parse()?));
+    // The last block that may have it: about two minutes from now.
+    let collecting: u64 = batch["collecting_block"].as_str().unwrap_or_default().parse()?;
+    let until = NonZero::new(collecting + 120_000_u64.div_ceil(batch["interval_ms"].as_u64().unwrap_or_default().max(1)));
     let transaction = BatchTransaction::new(account, sequence, BatchOperation::CreateOffer(offer));
+    let transaction = transaction.with_terms(TransactionTerms { until, is_joined: false });
     let (key, mut bytes) = (SigningKey::from_seed(&*key.ed25519_seed().ok_or("an Ed25519 key is needed")?), Vec::new());
     encode_signed_transaction(&key.sign(&SigningDomain::new(domain.as_slice().try_into()?), &transaction), &mut bytes);
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -23,7 +23,7 @@ use crate::request::{ClusterRequest, Inbound, Request, View};
 use crate::signatures::{Signatures, Verdicts};
 use crate::stages::{Stage, Stages};
 use crate::status::Status;
-use walras_replica::{NoOutcome, Number, NumberedOutcome, Outcome};
+use walras_replica::{NoOutcome, Number, NumberedOutcome, Outcome, refuse_torn};
 
 /// Transactions whose accounts a visit looks up.
 const ADMITTED_PER_VISIT: usize = 256;
@@ -226,8 +226,11 @@ impl VenueHandle {
         &self,
         market: BatchMarketId,
         transactions: &[SignedTransaction],
-        judged: Result<Verdicts, RejectReason>,
+        mut judged: Result<Verdicts, RejectReason>,
     ) -> Vec<Result<Answer, RejectReason>> {
+        if let Ok(verdicts) = &mut judged {
+            refuse_torn(transactions, verdicts);
+        }
         let submit = |(place, signed): (usize, &SignedTransaction)| {
             match &judged {
                 Ok(judged) => judged.get(place).copied().unwrap_or(Err(RejectReason::VenueNotReady))?,

@@ -54,7 +54,7 @@ pub use probe::{Applied, PassedOn, Probe, Publication, Route};
 pub use replica::{KeptState, PublishSettings, Replica, ReplicaDisk, ReplicaSettings};
 pub use state::{Derived, State};
 pub use storage::Storage;
-pub use transactions::VerifyJob;
+pub use transactions::{VerifyJob, refuse_torn};
 
 /// A participant's connection. The driver chooses it: `place` is its place in a list of connections, which may be used again;
 /// `serial` never is.

@@ -37,7 +37,7 @@ use crate::probe::Probe;
 use crate::reads::{ReadBarriers, Reader};
 use crate::state::{Derived, State};
 use crate::storage::{Storage, StorageWatch};
-use crate::transactions::{Begun, TransactionFrames, VerifyJob};
+use crate::transactions::{Begun, TransactionFrames, VerifyJob, refuse_torn};
 use crate::{Origin, StreamId, WaiterId};
 
 /// Connections that are silent are looked for no more often than this.
@@ -775,13 +775,24 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     pub fn on_verified(&mut self, at: GatewayTime, job: VerifyJob, verdicts: &[Result<(), RejectReason>]) {
         self.host.at = at;
         let VerifyJob { frame, market, transactions, places } = job;
-        for (index, (place, signed)) in places.into_iter().zip(&transactions).enumerate() {
+        let check = |(index, signed): (usize, &SignedTransaction)| {
             let verdict = verdicts.get(index).copied().unwrap_or(Err(RejectReason::VenueNotReady));
-            let taken = verdict.and_then(|()| self.submit_transaction(at, market, signed, Origin::Transaction { frame, place }));
+            verdict.and_then(|()| self.check_transaction(market, signed))
+        };
+        let mut checked: Vec<_> = transactions.iter().enumerate().map(check).collect();
+        refuse_torn(&transactions, &mut checked);
+        for ((place, signed), checked) in places.into_iter().zip(&transactions).zip(checked) {
+            let taken = checked.and_then(|()| self.submit_transaction(at, market, signed, Origin::Transaction { frame, place }));
             if let Err(reason) = taken {
                 self.host.settle_transaction(frame, place, Err(reason));
             }
         }
+    }
+
+    /// Whether a batch may keep a transaction, as far as it can be known before the batch is closed.
+    fn check_transaction(&self, market: BatchMarketId, signed: &SignedTransaction) -> Result<(), RejectReason> {
+        self.sequencer.engine().check_transaction(market, &signed.transaction).map_err(DropReason::refusal)?;
+        self.host.derived.market.offers().admits(&signed.transaction)
     }
 
     fn submit_transaction(
@@ -791,8 +802,6 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         signed: &SignedTransaction,
         origin: Origin,
     ) -> Result<(), RejectReason> {
-        self.sequencer.engine().check_transaction(market, &signed.transaction).map_err(DropReason::refusal)?;
-        self.host.derived.market.offers().admits(&signed.transaction)?;
         let submit = SubmitTransaction::new(market, signed).map_err(|_| RejectReason::Malformed)?;
         let command = Command::Batch(BatchCommand::Submit(submit));
         let taken = self.sequencer.submit(at.now, None, &command, Some(origin));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_gateway::session::{FrameOutcome, TransactionFrame};
-use walras_types::{BatchMarketId, RejectReason};
+use walras_types::{BatchMarketId, DropReason, RejectReason, torn_chains};
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{BatchEvent, Event};
 
@@ -99,6 +99,21 @@ impl TransactionFrames {
     }
 }
 
+/// Refuses what is joined with a refused one, of transactions that came together. A batch would keep the last one of a chain without the
+/// others.
+pub fn refuse_torn(transactions: &[SignedTransaction], verdicts: &mut [Result<(), RejectReason>]) {
+    if verdicts.iter().all(Result::is_ok) {
+        return;
+    }
+    let known = transactions.iter().zip(verdicts.iter());
+    let known: Vec<_> = known.map(|(signed, verdict)| (signed.transaction, verdict.is_err())).collect();
+    for (verdict, is_torn) in verdicts.iter_mut().zip(torn_chains(&known)) {
+        if is_torn && verdict.is_ok() {
+            *verdict = Err(DropReason::JoinedDropped.refusal());
+        }
+    }
+}
+
 /// What the events of a submitted transaction say of it.
 pub(crate) fn collected(events: &[Event]) -> Result<u64, RejectReason> {
     let of_one = |event: &Event| match event {
@@ -141,6 +156,32 @@ mod tests {
         assert_eq!(outcome.results, [malformed, None, Some(RejectReason::SignatureInvalid), None]);
         assert_eq!(frames.settle(job.frame, 3, Ok(5)), None, "it has them once");
         assert_eq!(frames.count, 0);
+    }
+
+    #[test]
+    fn nothing_is_taken_that_is_joined_with_a_refused_one() {
+        let of = |sequence, is_joined| {
+            let mut signed = signed();
+            signed.transaction.sequence = TransactionSeq(sequence);
+            signed.transaction.terms.is_joined = is_joined;
+            signed
+        };
+        let sent = [of(4, true), of(5, false), of(8, false), of(6, true), of(7, true)];
+        let [forbidden, joined] = [Err(RejectReason::Forbidden), Err(RejectReason::Malformed)];
+        for (refused, expected) in [
+            (0, [forbidden, joined, Ok(()), Ok(()), Ok(())]),
+            (1, [joined, forbidden, Ok(()), Ok(()), Ok(())]),
+            (2, [Ok(()), Ok(()), forbidden, joined, joined]),
+            (3, [Ok(()), Ok(()), joined, forbidden, joined]),
+        ] {
+            let mut verdicts = [Ok(()); 5];
+            verdicts[refused] = forbidden;
+            refuse_torn(&sent, &mut verdicts);
+            assert_eq!(verdicts, expected, "{refused}");
+        }
+        let mut all_good = [Ok(()); 5];
+        refuse_torn(&sent, &mut all_good);
+        assert_eq!(all_good, [Ok(()); 5]);
     }
 
     #[test]

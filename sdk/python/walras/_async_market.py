@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Optional
 from walras import light
 from walras._market import Collected, Market, Proven, Trusted
 from walras._rest import KeyLike
-from walras._transactions import Operation
+from walras._transactions import Operation, Until
 from walras._venue import Exact, Refused
 
 if TYPE_CHECKING:
@@ -67,35 +67,39 @@ class AsyncMarket:
         """As :meth:`walras.batch.Market.wait`."""
         return await asyncio.to_thread(self.plain.wait, sequence, timeout_s)
 
-    async def sell(self, amount: Exact, sell: str, buy: str, price: Exact | None = None, *, until: int | None = None) -> Collected:
+    async def last_block(self, blocks: int | None = None) -> int:
+        """As :meth:`walras.batch.Market.last_block`."""
+        return await asyncio.to_thread(self.plain.last_block, blocks)
+
+    async def sell(self, amount: Exact, sell: str, buy: str, price: Exact | None = None, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.sell`."""
         return await asyncio.to_thread(self.plain.sell, amount, sell, buy, price, until=until)
 
-    async def buy(self, amount: Exact, buy: str, sell: str, price: Exact, *, until: int | None = None) -> Collected:
+    async def buy(self, amount: Exact, buy: str, sell: str, price: Exact, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.buy`."""
         return await asyncio.to_thread(self.plain.buy, amount, buy, sell, price, until=until)
 
-    async def cancel(self, sequence: int, *, until: int | None = None) -> Collected:
+    async def cancel(self, sequence: int, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.cancel`."""
         return await asyncio.to_thread(self.plain.cancel, sequence, until=until)
 
-    async def pay(self, to: int, amount: Exact, asset: str, *, until: int | None = None) -> Collected:
+    async def pay(self, to: int, amount: Exact, asset: str, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.pay`."""
         return await asyncio.to_thread(self.plain.pay, to, amount, asset, until=until)
 
-    async def issue(self, amount: Exact, asset: str, *, until: int | None = None) -> Collected:
+    async def issue(self, amount: Exact, asset: str, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.issue`."""
         return await asyncio.to_thread(self.plain.issue, amount, asset, until=until)
 
-    async def burn(self, amount: Exact, asset: str, *, until: int | None = None) -> Collected:
+    async def burn(self, amount: Exact, asset: str, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.burn`."""
         return await asyncio.to_thread(self.plain.burn, amount, asset, until=until)
 
-    async def create_account(self, key: KeyLike | bytes, *, until: int | None = None) -> Collected:
+    async def create_account(self, key: KeyLike | bytes, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.create_account`."""
         return await asyncio.to_thread(self.plain.create_account, key, until=until)
 
-    async def set_key(self, key: KeyLike | bytes, *, until: int | None = None) -> Collected:
+    async def set_key(self, key: KeyLike | bytes, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.set_key`."""
         return await asyncio.to_thread(self.plain.set_key, key, until=until)
 
@@ -109,7 +113,7 @@ class AsyncMarket:
         fee_ppm: int = 0,
         weights: tuple[int, int] | None = None,
         amplification: int | None = None,
-        until: int | None = None,
+        until: Until = "auto",
     ) -> Collected:
         """As :meth:`walras.batch.Market.create_pool`."""
         return await asyncio.to_thread(
@@ -130,20 +134,20 @@ class AsyncMarket:
         first_amount: Exact,
         second_amount: Exact,
         *,
-        until: int | None = None,
+        until: Until = "auto",
     ) -> Collected:
         """As :meth:`walras.batch.Market.deposit`."""
         return await asyncio.to_thread(self.plain.deposit, pool, first_amount, second_amount, until=until)
 
-    async def withdraw(self, pool: tuple[int, int], shares: int | None = None, *, until: int | None = None) -> Collected:
+    async def withdraw(self, pool: tuple[int, int], shares: int | None = None, *, until: Until = "auto") -> Collected:
         """As :meth:`walras.batch.Market.withdraw`."""
         return await asyncio.to_thread(self.plain.withdraw, pool, shares, until=until)
 
-    async def send(self, *operations: Operation, until: int | None = None, joined: bool = False) -> list[Collected | Refused]:
+    async def send(self, *operations: Operation, until: Until = "auto", joined: bool = False) -> list[Collected | Refused]:
         """As :meth:`walras.batch.Market.send`."""
         return await asyncio.to_thread(self.plain.send, *operations, until=until, joined=joined)
 
-    async def signed(self, first: int, *operations: Operation, until: int | None = None, joined: bool = False) -> list[bytes]:
+    async def signed(self, first: int, *operations: Operation, until: Until = "auto", joined: bool = False) -> list[bytes]:
         """As :meth:`walras.batch.Market.signed`."""
         return await asyncio.to_thread(self.plain.signed, first, *operations, until=until, joined=joined)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -9,7 +10,7 @@ import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Optional, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Optional, TypeVar, Union, cast
 
 from walras import _native, light
 from walras._entry import _count
@@ -26,9 +27,12 @@ from walras._transactions import (
     Operation,
     Payment,
     SetKey,
+    Until,
     WithdrawFromPool,
+    blocks_of_two_minutes,
     cost,
     encode,
+    last_of_blocks,
     limit_bits,
     price_of,
     sign,
@@ -51,6 +55,10 @@ _BATCH_FULL = 50
 _SEND_AGAIN = _AGAIN | {_BATCH_FULL}
 #: With one of these it may be in the log all the same.
 _UNCERTAIN = {110, 111, 116}
+#: Refusals of an end: its block has passed, or an engine of an earlier version knows no ends.
+_EXPIRED, _NEEDS_LATER_VERSION = 27, 39
+#: The block that collects is asked for again after this part of the time that a transaction counts.
+_STALE_PART = 12
 #: An account's numbers that one batch takes.
 _NUMBERS_MAX = 64
 _PAUSE_S, _PAUSE_S_MAX = 0.05, 1.0
@@ -63,6 +71,18 @@ class Collected(NamedTuple):
     sequence: int
     #: The block that its batch becomes.
     block: int
+
+
+class _Head(NamedTuple):
+    """What was known at a time of ``time.monotonic()`` of the block that collects."""
+
+    collecting: int
+    interval_ms: int
+    at_s: float
+
+    @staticmethod
+    def of(row: Json | schema.Batch) -> _Head:
+        return _Head(int(row["collecting_block"]), int(row["interval_ms"]), time.monotonic())
 
 
 @dataclass(frozen=True)
@@ -92,12 +112,24 @@ class Market:
     """A batch market of a running venue, seen by one account. Made by :meth:`walras.Client.batch`. Safe to use from several threads.
 
     Amounts are exact (``str``, ``Decimal`` or ``int``, no ``float``), in whole units; answers are the JSON objects of
-    ``edge/api/openapi.yaml``, typed by ``walras.schema``. It counts the account's numbers by itself: another program that sends for the same account at the
-    same time needs a range of its own.
+    ``edge/api/openapi.yaml``, typed by ``walras.schema``. It counts the account's numbers by itself: another program that sends for the
+    same account at the same time needs a range of its own.
     """
 
-    def __init__(self, client: Client, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        key: KeyLike | None = None,
+        *,
+        patience_s: float = 60.0,
+        blocks: int | Literal["auto"] | None = "auto",
+    ) -> None:
         self._client, self.patience_s = client, patience_s
+        if blocks is not None and blocks != "auto":
+            last_of_blocks(1, blocks)
+        # How many blocks may have a transaction whose call has no `until`.
+        self._blocks = blocks
         self._key = client.key if key is None else key_of(key)
         listed = client.get("/v1/batches")["batches"]
         found = [row for row in listed if row["name"].lower() == name.lower()]
@@ -110,7 +142,7 @@ class Market:
         self.domain = bytes.fromhex(found[0]["domain"])
         #: Its assets, in the order in which proofs count them.
         self.assets = tuple(str(symbol) for symbol in found[0]["assets"])
-        self._interval_s = int(found[0]["interval_ms"]) / 1e3
+        self._head = _Head.of(found[0])
         rows = client.assets()
         self._ids = {str(row["symbol"]): int(row["asset_id"]) for row in rows}
         self._decimals = {str(row["symbol"]): int(row["decimals"]) for row in rows}
@@ -127,7 +159,9 @@ class Market:
     def status(self) -> schema.Batch:
         """The market's row of ``GET /v1/batches``: phase, interval, fees, what it collects, its last block."""
         rows: list[schema.Batch] = self._client.get("/v1/batches")["batches"]
-        return next(row for row in rows if row["market_id"] == self.id)
+        found = next(row for row in rows if row["market_id"] == self.id)
+        self._head = _Head.of(found)
+        return found
 
     def blocks(self, limit: int = 100) -> list[schema.BatchBlock]:
         """The last blocks, newest first, with their prices, volumes and quality."""
@@ -199,7 +233,7 @@ class Market:
                 return row
             if time.monotonic() >= ends:
                 raise TimeoutError(f"transaction {sequence} is {row['status']} after {timeout_s} s: look again with outcome({sequence})")
-            time.sleep(min(max(self._interval_s / 4, 0.01), 0.5))
+            time.sleep(min(max(self._head.interval_ms / 4e3, 0.01), 0.5))
 
     # Transactions.
 
@@ -218,13 +252,41 @@ class Market:
             raise ValueError(f"the market has no asset {asset!r}: it has {', '.join(self.assets)}")
         return self.assets.index(asset)
 
-    def sell(self, amount: Exact, sell: str, buy: str, price: Exact | None = None, *, until: int | None = None) -> Collected:
+    def last_block(self, blocks: int | None = None) -> int:
+        """The last of the next ``blocks`` blocks, as the venue says now: for ``until``. The first of them is the one that collects.
+
+        Without a number they are as many as the market has in about two minutes.
+        """
+        self.status()
+        return self._last_of("auto" if blocks is None else blocks)
+
+    def _last_of(self, blocks: int | Literal["auto"]) -> int:
+        head = self._head
+        return last_of_blocks(head.collecting, blocks_of_two_minutes(head.interval_ms) if blocks == "auto" else blocks)
+
+    def _default_end(self) -> int | None:
+        """The end of what has no ``until``, counted from the block that collected lately.
+
+        A market closes at most one block in an interval, so that one is behind by a small part of the blocks. Where it is behind by
+        more, the venue refuses the end.
+        """
+        if self._blocks is None:
+            return None
+        head = self._head
+        counts_s = (blocks_of_two_minutes(head.interval_ms) if self._blocks == "auto" else self._blocks) * head.interval_ms / 1e3
+        if (time.monotonic() - head.at_s) * _STALE_PART > counts_s:
+            # A venue that does not answer now may take the transaction later.
+            with contextlib.suppress(Lost, OutcomeUnknown, Refused):
+                self.status()
+        return self._last_of(self._blocks)
+
+    def sell(self, amount: Exact, sell: str, buy: str, price: Exact | None = None, *, until: Until = "auto") -> Collected:
         """Offers to sell an amount for at least ``price`` whole units of ``buy`` for each; for any price without it."""
         units = self.units(sell, amount)
         limit = ANY_PRICE if price is None else limit_bits(price, self._decimals[sell], self._decimals[self._known(buy)], units)
         return self._one(CreateOffer(self.id, self._id(sell), self._id(buy), units, limit), until)
 
-    def buy(self, amount: Exact, buy: str, sell: str, price: Exact, *, until: int | None = None) -> Collected:
+    def buy(self, amount: Exact, buy: str, sell: str, price: Exact, *, until: Until = "auto") -> Collected:
         """Offers what ``amount`` costs at ``price`` whole units of ``sell`` for each, and asks for all of it; at a better price it
         brings more.
         """
@@ -232,7 +294,7 @@ class Market:
         paid, limit = cost(price, units, self._decimals[self._known(sell)], self._decimals[buy])
         return self._one(CreateOffer(self.id, self._id(sell), self._id(buy), paid, limit), until)
 
-    def cancel(self, sequence: int, *, until: int | None = None) -> Collected:
+    def cancel(self, sequence: int, *, until: Until = "auto") -> Collected:
         """Cancels the offer that the transaction ``sequence`` created. ``KeyError`` where none of the account's stands in this market."""
         for offer in self.offers():
             if int(offer["sequence"]) == sequence:
@@ -240,25 +302,25 @@ class Market:
                 return self._one(CancelOffer(self.id, self._id(offer["sell"]), self._id(offer["buy"]), *place), until)
         raise KeyError(f"no offer {sequence} of the account stands in {self.name}: outcome({sequence}) says what came of it")
 
-    def pay(self, to: int, amount: Exact, asset: str, *, until: int | None = None) -> Collected:
+    def pay(self, to: int, amount: Exact, asset: str, *, until: Until = "auto") -> Collected:
         """Pays another account."""
         return self._one(Payment(to, self._id(asset), self.units(asset, amount)), until)
 
-    def issue(self, amount: Exact, asset: str, *, until: int | None = None) -> Collected:
+    def issue(self, amount: Exact, asset: str, *, until: Until = "auto") -> Collected:
         """Makes units of an asset; by its issuer alone."""
         return self._one(Issue(self._id(asset), self.units(asset, amount)), until)
 
-    def burn(self, amount: Exact, asset: str, *, until: int | None = None) -> Collected:
+    def burn(self, amount: Exact, asset: str, *, until: Until = "auto") -> Collected:
         """Destroys units of an asset; by its issuer alone."""
         return self._one(Burn(self._id(asset), self.units(asset, amount)), until)
 
-    def create_account(self, key: KeyLike | bytes, *, until: int | None = None) -> Collected:
+    def create_account(self, key: KeyLike | bytes, *, until: Until = "auto") -> Collected:
         """Opens an account for a key (of :func:`new_key`, or the 32 bytes of a public one). The account pays the market's fee for
         it, if any.
         """
         return self._one(CreateAccount(_public(key)), until)
 
-    def set_key(self, key: KeyLike | bytes, *, until: int | None = None) -> Collected:
+    def set_key(self, key: KeyLike | bytes, *, until: Until = "auto") -> Collected:
         """Replaces the account's key once the block is cleared. From then on use ``client.batch(name, key=new)``."""
         return self._one(SetKey(_public(key)), until)
 
@@ -272,7 +334,7 @@ class Market:
         fee_ppm: int = 0,
         weights: tuple[int, int] | None = None,
         amplification: int | None = None,
-        until: int | None = None,
+        until: Until = "auto",
     ) -> Collected:
         """Creates a pool of two assets; its name is the account and the number of this transaction. See docs/batch-markets.md for
         the rules.
@@ -280,7 +342,7 @@ class Market:
         amounts = self.units(first, first_amount, "first_amount"), self.units(second, second_amount, "second_amount")
         return self._one(CreatePool(self.id, self._id(first), self._id(second), *amounts, fee_ppm, weights, amplification), until)
 
-    def deposit(self, pool: tuple[int, int], first_amount: Exact, second_amount: Exact, *, until: int | None = None) -> Collected:
+    def deposit(self, pool: tuple[int, int], first_amount: Exact, second_amount: Exact, *, until: Until = "auto") -> Collected:
         """Adds to a pool, at most so much of each asset. ``pool`` is (account, number of the transaction that created it)."""
         for row in self.pools():
             if (row["account_id"], int(row["sequence"])) == tuple(pool):
@@ -288,7 +350,7 @@ class Market:
                 return self._one(DepositToPool(self.id, pool, *amounts), until)
         raise KeyError(f"the market has no pool {pool}: see pools()")
 
-    def withdraw(self, pool: tuple[int, int], shares: int | None = None, *, until: int | None = None) -> Collected:
+    def withdraw(self, pool: tuple[int, int], shares: int | None = None, *, until: Until = "auto") -> Collected:
         """Gives shares of a pool back for their part of what it has; all that the account has without a number."""
         if shares is None:
             own = [row for row in self.shares() if (row["account_id"], int(row["sequence"])) == tuple(pool)]
@@ -301,18 +363,19 @@ class Market:
         self._id(asset)
         return asset
 
-    def _one(self, operation: Operation, until: int | None) -> Collected:
+    def _one(self, operation: Operation, until: Until) -> Collected:
         (result,) = self.send(operation, until=until)
         if isinstance(result, Refused):
             raise result
         return result
 
-    def send(self, *operations: Operation, until: int | None = None, joined: bool = False) -> list[Collected | Refused]:
+    def send(self, *operations: Operation, until: Until = "auto", joined: bool = False) -> list[Collected | Refused]:
         """Numbers, signs and sends up to 64 operations; what came of each, in their order.
 
-        ``until`` is the last block that may have them. ``joined``: a block keeps all of them, or none. What is not answered is sent
-        again, by any replica, for ``patience_s``: a number is taken once, so that does no harm. :class:`walras.OutcomeUnknown`
-        where no answer comes.
+        ``until`` is the last block that may have them: without it that of the market's ``blocks``, with ``None`` any. ``joined``: a block
+        keeps all of them, or none. What is not answered is sent again, by any replica, for ``patience_s``: a number is taken once, so
+        that does no harm. :class:`walras.OutcomeUnknown` where no answer comes. Without ``until``, a venue of an earlier version gets
+        them without an end.
         """
         if not 1 <= len(operations) <= _NUMBERS_MAX:
             raise ValueError(f"{len(operations)} operations: give 1 to {_NUMBERS_MAX}, as many numbers as an account has in one batch")
@@ -321,20 +384,28 @@ class Market:
             signed = self.signed(first, *operations, until=until, joined=joined)
             # Where it ends in an error, the venue says what the next number is.
             self._next = None
-            results = self._answered(dict(enumerate(signed, first)))
+            is_chain = joined and len(operations) > 1
+            results = self._answered(dict(enumerate(signed, first)), chain=dict(enumerate(operations, first)) if is_chain else None)
+            if until == "auto" and self._blocks is not None and not is_chain:
+                self._send_with_other_ends(dict(enumerate(operations, first)), results)
             if not any(isinstance(result, Refused) for result in results.values()):
                 self._next = first + len(operations)
         return [results[sequence] for sequence in range(first, first + len(operations))]
 
-    def signed(self, first: int, *operations: Operation, until: int | None = None, joined: bool = False) -> list[bytes]:
-        """These operations as signed transactions under the numbers from ``first`` on, for :meth:`walras.OrderEntry.send_transactions`."""
+    def signed(self, first: int, *operations: Operation, until: Until = "auto", joined: bool = False) -> list[bytes]:
+        """These operations as signed transactions under the numbers from ``first`` on, for :meth:`walras.OrderEntry.send_transactions`.
+
+        A venue of an earlier version takes no ends: give ``until=None``.
+        """
         if self._key is None:
             raise ValueError("transactions need a key: give Client(..., key=) or batch(..., key=) the path of the file of an ed_ key")
-        last = len(operations) - 1
+        last, end = len(operations) - 1, self._default_end() if until == "auto" else until
         return [
-            sign(self._key, self.domain, encode(self.account, first + place, operation, until=until, joined=joined and place < last))
-            for place, operation in enumerate(operations)
+            self._signed(self._key, first + place, operation, end, joined and place < last) for place, operation in enumerate(operations)
         ]
+
+    def _signed(self, key: _native.Key, number: int, operation: Operation, until: int | None, joined: bool) -> bytes:
+        return sign(key, self.domain, encode(self.account, number, operation, until=until, joined=joined))
 
     def next_sequence(self) -> int:
         """The number after all that the account has used or that are collected, as the venue says."""
@@ -343,12 +414,49 @@ class Market:
     def _first(self) -> int:
         return self.next_sequence() if self._next is None else self._next
 
-    def _answered(self, waiting: dict[int, bytes]) -> dict[int, Collected | Refused]:
+    def _send_with_other_ends(self, operations: dict[int, Operation], results: dict[int, Collected | Refused]) -> None:
+        """Sends again what was refused for the end that it has by default: with a later one, or with none to a venue of an earlier version.
+
+        A number is taken once, so this does no harm. Not for joined transactions: some of them could be kept without the others.
+        """
+        for code in (_EXPIRED, _NEEDS_LATER_VERSION):
+            refused = [number for number, result in results.items() if isinstance(result, Refused) and result.code == code]
+            if not refused:
+                continue
+            end = None
+            if code == _EXPIRED:
+                try:
+                    self.status()
+                except (Lost, OutcomeUnknown, Refused):
+                    continue
+                end = self._default_end()
+            again = {number: self.signed(number, operations[number], until=end)[0] for number in refused}
+            results.update(self._answered(again, may_be_taken=True))
+
+    def _rest_of_chain(
+        self, chain: dict[int, Operation], done: dict[int, Collected | Refused], refused: dict[int, Refused]
+    ) -> dict[int, bytes] | None:
+        """What may be sent again of joined transactions: only for the block that has some of them, and nothing where one is refused."""
+        blocks = [result.block for result in done.values() if isinstance(result, Collected)]
+        if self._key is None or any(isinstance(result, Refused) for result in done.values()):
+            return {}
+        if not blocks:
+            return None
+        last = max(chain)
+        return {number: self._signed(self._key, number, chain[number], min(blocks), number < last) for number in refused}
+
+    def _answered(
+        self, waiting: dict[int, bytes], may_be_taken: bool = False, chain: dict[int, Operation] | None = None
+    ) -> dict[int, Collected | Refused]:
+        """Sends what has no answer again, by any replica. ``may_be_taken``: something under these numbers was sent before. ``chain``: all
+        of them are joined.
+        """
         done: dict[int, Collected | Refused] = {}
-        ends, pause_s, may_be_taken = time.monotonic() + self.patience_s, _PAUSE_S, False
+        ends, pause_s = time.monotonic() + self.patience_s, _PAUSE_S
         while True:
             why: Exception | None = None
             answers: list[Json] = []
+            refused_now: dict[int, Refused] = {}
             try:
                 body = {"transactions": [signed.hex() for signed in waiting.values()]}
                 answers = self._client.request("POST", f"{self._path}/transactions", body, signed=False)["results"]
@@ -363,12 +471,17 @@ class Market:
             for sequence, answer in zip(list(waiting), answers):
                 result = self._result(sequence, answer, may_be_taken)
                 if isinstance(result, Refused) and result.code in _SEND_AGAIN:
-                    why = result
+                    why = refused_now[sequence] = result
                 else:
                     done[sequence] = result
                     del waiting[sequence]
             if why is None:
                 return done
+            rest = self._rest_of_chain(chain, done, refused_now) if chain is not None and refused_now else None
+            if rest is not None:
+                if not rest:
+                    return done | refused_now
+                waiting = rest
             if isinstance(why, Refused) and why.code in _UNCERTAIN:
                 may_be_taken = True
                 self._client._transport.next_replica(self._client._transport.current)
@@ -382,7 +495,10 @@ class Market:
 
     def _result(self, sequence: int, answer: Json, may_be_taken: bool) -> Collected | Refused:
         if "error" not in answer:
-            return Collected(int(answer["sequence"]), int(answer["block"]))
+            collected = Collected(int(answer["sequence"]), int(answer["block"]))
+            if collected.block > self._head.collecting:
+                self._head = self._head._replace(collecting=collected.block)
+            return collected
         refused = refusal(answer)
         if may_be_taken and refused.code in _TAKEN:
             # It was taken the first time.

@@ -15,7 +15,7 @@ import time
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, cast
 
 from walras import _native
 from walras._venue import Exact, Refused
@@ -508,15 +508,23 @@ class Client:
         """
         return Session(self, secrets.randbits(63) if token is None else token, patience_s)
 
-    def batch(self, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> Market:
+    def batch(
+        self,
+        name: str,
+        key: KeyLike | None = None,
+        *,
+        patience_s: float = 60.0,
+        blocks: int | Literal["auto"] | None = "auto",
+    ) -> Market:
         """A batch market: its prices, and this account's offers, payments and pools in it (:class:`walras.batch.Market`).
 
         ``key`` signs the transactions, the client's without it: an Ed25519 key either way. Transactions without an answer are sent
-        again for ``patience_s``.
+        again for ``patience_s``. So many ``blocks``, from the one that collects on, may have a transaction whose call has no ``until``:
+        ``"auto"`` as many as the market has in about two minutes, ``None`` any.
         """
         from walras._market import Market
 
-        return Market(self, name, key, patience_s=patience_s)
+        return Market(self, name, key, patience_s=patience_s, blocks=blocks)
 
     def stream(self) -> Stream:
         """The WebSocket: live market data, the account's own events, and orders. Needs ``websockets``."""
@@ -766,11 +774,18 @@ class AsyncClient:
         """As :meth:`Client.session`: a client whose commands take effect once, one after the other."""
         return AsyncSession._of(await asyncio.to_thread(self.plain.session, token, patience_s=patience_s))
 
-    async def batch(self, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> AsyncMarket:
+    async def batch(
+        self,
+        name: str,
+        key: KeyLike | None = None,
+        *,
+        patience_s: float = 60.0,
+        blocks: int | Literal["auto"] | None = "auto",
+    ) -> AsyncMarket:
         """As :meth:`Client.batch`."""
         from walras._async_market import AsyncMarket
 
-        return AsyncMarket(await asyncio.to_thread(self.plain.batch, name, key, patience_s=patience_s))
+        return AsyncMarket(await asyncio.to_thread(self.plain.batch, name, key, patience_s=patience_s, blocks=blocks))
 
     def stream(self) -> AsyncStream:
         """As :meth:`Client.stream`."""

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Optional, Union
+from typing import Literal, Optional, Union
 
 from walras import _native
 from walras._venue import Exact
@@ -14,6 +14,11 @@ from walras._venue import Exact
 _PURPOSE, _VERSION = b"walras batch transaction", 1
 _UNTIL, _JOINED = 0x80, 0x40
 _ACCOUNTS, _ASSETS, _SEQUENCES, _AMOUNTS, _BLOCKS = 1 << 26, 1 << 12, 1 << 38, 1 << 63, 1 << 40
+
+#: The last block that may have a transaction; ``None``: any block may have it; ``"auto"``: as the market gives it one.
+Until = Union[int, Literal["auto"], None]
+#: A transaction whose sender says no end counts for about so long.
+_COUNTS_MS = 120_000
 
 #: The limit of an offer that takes any price.
 ANY_PRICE = 0
@@ -220,6 +225,22 @@ class SetKey:
 Operation = Union[
     CreateAccount, CreateOffer, CancelOffer, Payment, Issue, Burn, CreatePool, DepositToPool, WithdrawFromPool, SetKey
 ]
+
+
+def blocks_of_two_minutes(interval_ms: int) -> int:
+    """How many blocks a market of this interval has in about two minutes: the one that collects, and as many as it may close in that
+    time.
+    """
+    return -(-_COUNTS_MS // max(interval_ms, 1)) + 1
+
+
+def last_of_blocks(collecting: int, blocks: int) -> int:
+    """The number of the last of so many blocks; the first one is ``collecting``."""
+    if isinstance(blocks, bool) or not isinstance(blocks, int):
+        raise TypeError(f"blocks: give an int: {blocks!r} is none")
+    if blocks < 1:
+        raise ValueError(f"{blocks} blocks: give a whole number from 1 on")
+    return collecting + blocks - 1
 
 
 def encode(account: int, sequence: int, operation: Operation, *, until: int | None = None, joined: bool = False) -> bytes:

@@ -9,6 +9,10 @@ transactions, sends them until they are answered, and says what came of them:
     market.prices()                                             # of the last block
     market.prove_transaction(sent.sequence, trusted=block_hash) # what the block did with it, checked here
 
+A transaction ends after about two minutes: no later block may have it. ``until=`` of a call gives another last block, such as one of
+:meth:`Market.last_block`, or ``None`` for no end, and ``blocks=`` of ``Client.batch`` another number of blocks for all of its
+transactions.
+
 Transactions are signed with Ed25519. The operations (:class:`CreateOffer` and so on), :func:`encode` and :func:`sign` make the bytes of
 docs/batch-transactions.md without a venue; amounts and limits in them are in smallest units.
 """
@@ -29,9 +33,12 @@ from walras._transactions import (
     Operation,
     Payment,
     SetKey,
+    Until,
     WithdrawFromPool,
+    blocks_of_two_minutes,
     bought_at_least,
     encode,
+    last_of_blocks,
     limit_bits,
     price_of,
     sign,
@@ -55,9 +62,12 @@ __all__ = [
     "Proven",
     "SetKey",
     "Trusted",
+    "Until",
     "WithdrawFromPool",
+    "blocks_of_two_minutes",
     "bought_at_least",
     "encode",
+    "last_of_blocks",
     "limit_bits",
     "new_key",
     "price_of",

@@ -9,7 +9,9 @@ import { type Exact, exactText, parseUnits } from "./decimal.ts";
 import { BadAnswer, DecimalError, KeyError, NotConnected, OutcomeUnknown, Refused } from "./errors.ts";
 import type { Asset, Batch, BatchBlock, BatchCollected, BatchDemand, Offer, Pool, PoolShare, TransactionOutcome } from "./schema/index.ts";
 import { type Key, parseKey, publicKeyHex } from "./signing.ts";
-import { type Operation, type PoolName, type PoolRule, encodeTransaction, signTransaction } from "./transactions.ts";
+import {
+  type Operation, type PoolName, type PoolRule, type Terms, blocksOfTwoMinutes, encodeTransaction, lastOfBlocks, signTransaction,
+} from "./transactions.ts";
 import { isNotLeader, pause } from "./transport.ts";
 
 /** Refusals after which a transaction is sent again under its number: it is in no batch yet. 50: the batch is full. */
@@ -18,6 +20,10 @@ const AGAIN: ReadonlySet<number> = new Set([50, 92, 105, 107, 110, 111, 112, 116
 const UNCERTAIN: ReadonlySet<number> = new Set([110, 111, 116]);
 /** After a retry: it was taken the first time, if the account's transactions have it. */
 const TAKEN: ReadonlySet<number> = new Set([12, 27, 32]);
+/** Refusals of an end: its block has passed, or an engine of an earlier version knows no ends. */
+const [EXPIRED, NEEDS_LATER_VERSION] = [27, 39];
+/** The block that collects is asked for again after this part of the time that a transaction counts. */
+const STALE_PART = 12;
 /** An account's numbers that one batch takes. */
 const NUMBERS_MAX = 64;
 const PATIENCE_MS = 60_000;
@@ -30,6 +36,11 @@ export interface BatchOptions {
   key?: Key | string;
   /** How long transactions without an answer are sent again. */
   patienceMs?: number;
+  /**
+   * How many blocks may have a transaction whose call has no `until`, the one that collects among them; as many as the market has in about
+   * two minutes without it; `null`: any block may have it.
+   */
+  blocks?: number | null;
 }
 
 /** A transaction is in a batch and in the log. What its block does with it, {@link BatchMarket.wait} says. */
@@ -41,8 +52,18 @@ export interface Collected {
 }
 
 export interface Ends {
-  /** The last block that may have the transaction; any without it. */
-  until?: bigint;
+  /**
+   * The last block that may have the transaction, such as one of {@link BatchMarket.lastBlock}; without it that of the market's `blocks`;
+   * `null`: any block may have it.
+   */
+  until?: bigint | null;
+}
+
+/** What was known at this time of the block that collects. */
+interface Head {
+  collecting: bigint;
+  intervalMs: number;
+  atMs: number;
 }
 
 /**
@@ -62,15 +83,17 @@ export class BatchMarket {
   readonly proofs: Proofs;
   readonly #key: Key | null;
   readonly #patienceMs: number;
-  readonly #intervalMs: number;
+  readonly #blocks: number | null | undefined;
   readonly #known: ReadonlyMap<string, Asset>;
+  #head: Head;
   #next: bigint | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(client: Client, batch: Batch, assets: Asset[], { key, patienceMs = PATIENCE_MS }: BatchOptions) {
+  private constructor(client: Client, batch: Batch, assets: Asset[], { key, patienceMs = PATIENCE_MS, blocks }: BatchOptions) {
     [this.client, this.name, this.id, this.domain, this.assets] = [client, batch.name, batch.market_id, batch.domain, batch.assets];
     this.#key = key === undefined ? client.key : typeof key === "string" ? parseKey(key) : key;
-    [this.#patienceMs, this.#intervalMs] = [patienceMs, batch.interval_ms];
+    if (blocks != null) lastOfBlocks(1n, blocks);
+    [this.#patienceMs, this.#blocks, this.#head] = [patienceMs, blocks, headOf(batch)];
     this.#known = new Map(assets.map((asset) => [asset.symbol, asset]));
     this.proofs = new Proofs(client, batch);
   }
@@ -90,6 +113,7 @@ export class BatchMarket {
   async status(): Promise<Batch> {
     const found = (await this.client.batches()).find(({ market_id }) => market_id === this.id);
     if (!found) throw new RangeError(`the venue has no batch market ${this.name} any more`);
+    this.#head = headOf(found);
     return found;
   }
 
@@ -145,11 +169,20 @@ export class BatchMarket {
       if (performance.now() >= endsMs) {
         throw new Error(`transaction ${sequence} is ${outcome.status} after ${timeoutMs / 1_000} s: look again with outcome`);
       }
-      await pause(Math.min(Math.max(this.#intervalMs / 4, LOOK_MS_LEAST), LOOK_MS_MOST));
+      await pause(Math.min(Math.max(this.#head.intervalMs / 4, LOOK_MS_LEAST), LOOK_MS_MOST));
     }
   }
 
   // Transactions.
+
+  /**
+   * The last of the next `blocks` blocks, as the venue says now: for `until`. The first of them is the one that collects. Without a number
+   * they are as many as the market has in about two minutes.
+   */
+  async lastBlock(blocks?: number): Promise<bigint> {
+    await this.status();
+    return this.#lastOf(blocks);
+  }
 
   /** An amount in smallest units. */
   units(asset: string, amount: Exact): bigint {
@@ -243,7 +276,7 @@ export class BatchMarket {
   /**
    * Numbers, signs and sends up to 64 operations; for each, in their order, the block that collects it or its refusal. `joined`: a block
    * keeps all of them, or none. What is not answered is sent again, by any replica: a number is taken once, so that does no harm. Throws
-   * `OutcomeUnknown` where no answer comes.
+   * `OutcomeUnknown` where no answer comes. Without `until`, a venue of an earlier version gets them without an end.
    */
   async send(operations: readonly Operation[], options: { joined?: boolean } & Ends = {}): Promise<(Collected | Refused)[]> {
     if (operations.length < 1 || operations.length > NUMBERS_MAX) {
@@ -254,7 +287,12 @@ export class BatchMarket {
       const signed = await this.signed(first, operations, options);
       // Where it ends in an error, the venue says what the next number is.
       this.#next = null;
-      const results = await this.#answered(new Map(signed.map((each, place) => [first + BigInt(place), each])));
+      const isChain = options.joined === true && operations.length > 1;
+      const chain = isChain ? new Map(operations.map((each, place) => [first + BigInt(place), each])) : null;
+      const results = await this.#answered(new Map(signed.map((each, place) => [first + BigInt(place), each])), { chain });
+      if (options.until === undefined && this.#blocks !== null && !isChain) {
+        await this.#sendWithOtherEnds(first, operations, results);
+      }
       if (results.every((result) => !(result instanceof Refused))) this.#next = first + BigInt(operations.length);
       return results;
     });
@@ -262,19 +300,22 @@ export class BatchMarket {
     return sent;
   }
 
-  /** These operations as signed transactions, in hex, under the numbers from `first` on. */
+  /** These operations as signed transactions, in hex, under the numbers from `first` on. A venue of an earlier version takes no ends. */
   async signed(
     first: bigint,
     operations: readonly Operation[],
     { joined = false, until }: { joined?: boolean } & Ends = {},
   ): Promise<string[]> {
-    const key = this.#key;
-    if (key === null) throw new KeyError("not_ed25519");
-    const account = await this.client.accountId();
+    const last = until === undefined ? await this.#defaultEnd() : until;
     return Promise.all(operations.map((operation, place) => {
-      const terms = { joined: joined && place < operations.length - 1, ...(until !== undefined && { until }) };
-      return signTransaction(key, this.domain, encodeTransaction(account, first + BigInt(place), operation, terms));
+      const terms = { joined: joined && place < operations.length - 1, ...(last !== null && { until: last }) };
+      return this.#signed(first + BigInt(place), operation, terms);
     }));
+  }
+
+  async #signed(number: bigint, operation: Operation, terms: Terms): Promise<string> {
+    if (this.#key === null) throw new KeyError("not_ed25519");
+    return signTransaction(this.#key, this.domain, encodeTransaction(await this.client.accountId(), number, operation, terms));
   }
 
   /** The number after all that the account has used or that are collected, as the venue says. */
@@ -294,15 +335,75 @@ export class BatchMarket {
     return result;
   }
 
-  /** Sends what has no answer again, by any replica. */
-  async #answered(waiting: Map<bigint, string>): Promise<(Collected | Refused)[]> {
+  #lastOf(blocks?: number | null): bigint {
+    return lastOfBlocks(this.#head.collecting, blocks ?? blocksOfTwoMinutes(this.#head.intervalMs));
+  }
+
+  /**
+   * The end of what has no `until`, counted from the block that collected lately. A market closes at most one block in an interval, so that
+   * one is behind by a small part of the blocks. Where it is behind by more, the venue refuses the end.
+   */
+  async #defaultEnd(): Promise<bigint | null> {
+    if (this.#blocks === null) return null;
+    const { intervalMs, atMs } = this.#head;
+    const countsMs = (this.#blocks ?? blocksOfTwoMinutes(intervalMs)) * intervalMs;
+    // A venue that does not answer now may take the transaction later.
+    if ((performance.now() - atMs) * STALE_PART > countsMs) await this.status().catch(() => {});
+    return this.#lastOf(this.#blocks);
+  }
+
+  /**
+   * Sends again what was refused for the end that it has by default: with a later one, or with none to a venue of an earlier version. A
+   * number is taken once, so this does no harm. Not for joined transactions: some of them could be kept without the others.
+   */
+  async #sendWithOtherEnds(first: bigint, operations: readonly Operation[], results: (Collected | Refused)[]): Promise<void> {
+    for (const code of [EXPIRED, NEEDS_LATER_VERSION]) {
+      const places = [...results.keys()].filter((place) => isRefused(results[place], code));
+      if (places.length === 0) continue;
+      const until = code === EXPIRED ? await this.lastBlock(this.#blocks ?? undefined).catch(() => undefined) : null;
+      if (until === undefined) continue;
+      const signed = places.map(async (place): Promise<[bigint, string]> => {
+        const number = first + BigInt(place);
+        return [number, await this.#signed(number, operations[place] as Operation, until === null ? {} : { until })];
+      });
+      const again = await this.#answered(new Map(await Promise.all(signed)), { mayBeTaken: true });
+      places.forEach((place, each) => (results[place] = again[each] as Collected | Refused));
+    }
+  }
+
+  /**
+   * What may be sent again of joined transactions: only for the block that has some of them, and nothing where one is refused. `null` where
+   * all of them may.
+   */
+  async #restOfChain(
+    chain: Map<bigint, Operation>, done: Map<bigint, Collected | Refused>, waiting: Iterable<bigint>,
+  ): Promise<Map<bigint, string> | null> {
+    const blocks = [...done.values()].flatMap((result) => (result instanceof Refused ? [] : [result.block]));
+    if (blocks.length < done.size) return new Map();
+    if (blocks.length === 0) return null;
+    const until = blocks.reduce((least, block) => (block < least ? block : least));
+    const last = [...chain.keys()].at(-1);
+    const signed = [...waiting].map(async (number): Promise<[bigint, string]> => (
+      [number, await this.#signed(number, chain.get(number) as Operation, { until, joined: number !== last })]
+    ));
+    return new Map(await Promise.all(signed));
+  }
+
+  /**
+   * Sends what has no answer again, by any replica. `mayBeTaken`: something under these numbers was sent before. `chain`: all of them are
+   * joined.
+   */
+  async #answered(
+    waiting: Map<bigint, string>,
+    { mayBeTaken = false, chain = null }: { mayBeTaken?: boolean; chain?: Map<bigint, Operation> | null } = {},
+  ): Promise<(Collected | Refused)[]> {
     const all = [...waiting.keys()];
     const done = new Map<bigint, Collected | Refused>();
     const endsMs = performance.now() + this.#patienceMs;
-    let mayBeTaken = false;
     for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
       const { url, transport } = this.client;
       let why: Error | null = null;
+      const refusedNow = new Map<bigint, Refused>();
       try {
         const results = await this.client.sendTransactions(this.name, [...waiting.values()]);
         if (results.length !== waiting.size) {
@@ -312,6 +413,7 @@ export class BatchMarket {
           const result = await this.#result(sequence, results[place] as BatchCollected | Refused, mayBeTaken);
           if (result instanceof Refused && AGAIN.has(result.code)) {
             why = result;
+            refusedNow.set(sequence, result);
           } else {
             done.set(sequence, result);
             waiting.delete(sequence);
@@ -324,6 +426,11 @@ export class BatchMarket {
         why = error as Error;
       }
       if (why === null) return all.map((sequence) => done.get(sequence) as Collected | Refused);
+      const rest = chain !== null && refusedNow.size > 0 ? await this.#restOfChain(chain, done, refusedNow.keys()) : null;
+      if (rest !== null) {
+        if (rest.size === 0) return all.map((sequence) => done.get(sequence) ?? (refusedNow.get(sequence) as Refused));
+        waiting = rest;
+      }
       if (why instanceof Refused && UNCERTAIN.has(why.code)) mayBeTaken = true;
       if (!(why instanceof Refused) || UNCERTAIN.has(why.code)) transport.leave(url, isNotLeader(why) ? why.leader?.url : null);
       if (performance.now() + pauseMs >= endsMs) {
@@ -337,13 +444,25 @@ export class BatchMarket {
   }
 
   async #result(sequence: bigint, result: BatchCollected | Refused, mayBeTaken: boolean): Promise<Collected | Refused> {
-    if (!(result instanceof Refused)) return { sequence: BigInt(result.sequence), block: BigInt(result.block) };
+    if (!(result instanceof Refused)) {
+      const collected = { sequence: BigInt(result.sequence), block: BigInt(result.block) };
+      if (collected.block > this.#head.collecting) this.#head.collecting = collected.block;
+      return collected;
+    }
     if (mayBeTaken && TAKEN.has(result.code)) {
       const outcome = await this.outcome(sequence);
       if (outcome) return { sequence, block: BigInt(outcome.block) };
     }
     return result;
   }
+}
+
+function isRefused(result: Collected | Refused | undefined, code: number): boolean {
+  return result instanceof Refused && result.code === code;
+}
+
+function headOf({ collecting_block, interval_ms }: Batch): Head {
+  return { collecting: BigInt(collecting_block), intervalMs: interval_ms, atMs: performance.now() };
 }
 
 function isPool(row: { account_id: number; sequence: string }, { account, sequence }: PoolName): boolean {

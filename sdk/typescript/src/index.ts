@@ -1,7 +1,7 @@
 // A client of Walras venues, for browsers and Node: start with `Client`. Types of answers are those of the venue's description,
 // edge/api/openapi.yaml; `schema` has all of them.
 
-export { BatchMarket, type BatchOptions, type Collected } from "./batch-market.ts";
+export { BatchMarket, type BatchOptions, type Collected, type Ends } from "./batch-market.ts";
 export { ANY_PRICE, BITS_MAX, BITS_MIN, bitsOfRatio, boughtAtLeast, costOf, limitOfDecimal, partsOf, priceOfBits } from "./batch-price.ts";
 export { type Asked, Proofs, type Proven, type Trusted } from "./batch-proofs.ts";
 export { Backoff } from "./backoff.ts";
@@ -29,5 +29,6 @@ export {
 } from "./stream.ts";
 export {
   type CancelOffer, type CreateOffer, type CreatePool, type DepositToPool, type IssuedAmount, type KeyOperation, type Operation,
-  type Payment, type PoolName, type PoolRule, type Terms, type WithdrawFromPool, encodeTransaction, signTransaction, signedMessage,
+  type Payment, type PoolName, type PoolRule, type Terms, type WithdrawFromPool, blocksOfTwoMinutes, encodeTransaction, lastOfBlocks,
+  signTransaction, signedMessage,
 } from "./transactions.ts";

@@ -13,6 +13,8 @@ const TAG = {
 } as const;
 const UNTIL = 0x80;
 const JOINED = 0x40;
+/** A transaction whose sender says no end counts for about so long. */
+const COUNTS_MS = 120_000;
 const RULE = { constant_product: 0, weighted: 1, stable_swap: 2 } as const;
 
 /** Opens an account with this Ed25519 public key, or replaces the sender's own key by it. */
@@ -101,6 +103,17 @@ export interface Terms {
   until?: bigint;
   /** Whether it is kept only together with the account's transaction of the next number. */
   joined?: boolean;
+}
+
+/** How many blocks a market of this interval has in about two minutes: the one that collects, and as many as it may close in that time. */
+export function blocksOfTwoMinutes(intervalMs: number): number {
+  return Math.ceil(COUNTS_MS / Math.max(intervalMs, 1)) + 1;
+}
+
+/** The number of the last of so many blocks; the first one is `collecting`. */
+export function lastOfBlocks(collecting: bigint, blocks: number): bigint {
+  if (!Number.isSafeInteger(blocks) || blocks < 1) throw new RangeError(`${blocks} blocks: give a whole number from 1 on`);
+  return collecting + BigInt(blocks) - 1n;
 }
 
 export function encodeTransaction(

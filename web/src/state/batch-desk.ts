@@ -18,8 +18,6 @@ import { ProofDesk } from "./proof-desk.ts";
 import { postWithTerms } from "./transaction-terms.ts";
 
 const INFO_EVERY_MS = 5_000;
-/** So long a transaction counts at most: what the venue dropped, nobody can hand in again later. */
-const COUNTS_MS = 120_000;
 
 /** Whether offers can be signed here, or what stands in the way. */
 export type Signer =
@@ -176,7 +174,7 @@ export class BatchDesk {
     const sign = (terms: Terms): Promise<string> =>
       signTransaction(signer.key, domain, encodeTransaction(signer.accountId, sequence, { ...asked, market_id } as Operation, terms));
     try {
-      const { block } = await postWithTerms(name, { until: market.lastBlockWithin(COUNTS_MS) }, sign);
+      const { block } = await postWithTerms(name, { until: market.lastBlock() }, sign);
       const sent: Sent = { batch: name, sequence: sequence.toString(), block, asks };
       this.offers.collected(sent);
       return sent;

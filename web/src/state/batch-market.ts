@@ -1,6 +1,6 @@
 // One batch market as the feed tells it: its blocks, each with one price for every asset, and where the current batch is.
 
-import type { Batch, BatchBlock, BatchDemand, WsBatch } from "walras";
+import { type Batch, type BatchBlock, type BatchDemand, type WsBatch, blocksOfTwoMinutes, lastOfBlocks } from "walras";
 import { changePpm, quotient } from "../base/decimal.ts";
 import { Signal } from "../base/signal.ts";
 
@@ -103,12 +103,12 @@ export class BatchMarket {
     this.cycle.value = { collected: message.collected, closedBlock: message.closed_block, beganMs };
   }
 
-  /** The number of the last block that the market collects for in this time, as far as is known here. */
-  lastBlockWithin(timeMs: number): bigint {
+  /** The last block that may have a transaction signed now: what the venue dropped, nobody can send again later. */
+  lastBlock(): bigint {
     const { collecting_block, interval_ms } = this.info.value;
     const afterLast = BigInt(this.last?.block ?? "0") + 1n;
     const collecting = BigInt(collecting_block) > afterLast ? BigInt(collecting_block) : afterLast;
-    return collecting + BigInt(Math.ceil(timeMs / Math.max(interval_ms, 1)));
+    return lastOfBlocks(collecting, blocksOfTwoMinutes(interval_ms));
   }
 
   /** The last known price of an asset, newest first. */

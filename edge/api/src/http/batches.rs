@@ -11,7 +11,9 @@ use walras_gateway::Allowance;
 use walras_market_data::BatchBlock;
 use walras_market_data::limits::OUTCOMES_MAX;
 use walras_ports::{BatchLook, Catalog, batch_look, batch_name, demand_curve, transaction_outcomes};
-use walras_types::{AssetId, BatchMarketId, BatchOperation, DropReason, RejectReason, TransactionSeq};
+use walras_types::{
+    AssetId, BatchMarketId, BatchOperation, BatchTransaction, DropReason, RejectReason, TransactionSeq, torn_chains,
+};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
 use super::account::cursor;
@@ -191,6 +193,18 @@ async fn checked(
     Ok(checked)
 }
 
+/// Refuses what is joined with a refused one of these.
+fn refuse_torn(asked: &[Option<BatchTransaction>], checked: &mut [Result<SignedTransaction, Refusal>]) {
+    let known = asked.iter().zip(checked.iter()).enumerate();
+    let known = known.filter_map(|(place, (asked, checked))| Some((place, ((*asked)?, checked.is_err()))));
+    let (places, known): (Vec<usize>, Vec<(BatchTransaction, bool)>) = known.unzip();
+    for (place, is_torn) in places.into_iter().zip(torn_chains(&known)) {
+        if is_torn && checked[place].is_ok() {
+            checked[place] = Err(of_drop(place, DropReason::JoinedDropped));
+        }
+    }
+}
+
 /// The signature is the authority: no key is needed.
 pub(super) async fn submit(State(app): State<App>, Path(name): Path<String>, request: Request<Body>) -> Answer {
     let source = super::place_of(&request).counted_source();
@@ -211,8 +225,10 @@ pub(super) async fn submit(State(app): State<App>, Path(name): Path<String>, req
             u32::try_from(transactions.len().saturating_sub(1)).unwrap_or(u32::MAX),
         )?;
     }
-    let read = transactions.iter().enumerate().map(|(place, text)| read(place, text)).collect();
-    let read = checked(&app, market, read).await?;
+    let read: Vec<_> = transactions.iter().enumerate().map(|(place, text)| read(place, text)).collect();
+    let asked: Vec<_> = read.iter().map(|one| one.as_ref().ok().map(|signed| signed.transaction)).collect();
+    let mut read = checked(&app, market, read).await?;
+    refuse_torn(&asked, &mut read);
     let outcomes = app.venue.transactions(market, read.iter().filter_map(|one| one.as_ref().ok()).copied().collect()).await;
     let mut outcomes = outcomes.into_iter();
     let results = read.into_iter().map(|one| {

@@ -141,3 +141,21 @@ fn no_deadline_waits_for_an_index_of_all_offers() {
         }
     }
 }
+
+/// Of a market without close-ups the first index is made in any case, however late, and no other one.
+#[test]
+fn prices_with_a_margin_look_at_the_clock_in_small_markets_too() {
+    let model = Model { asset_count: 5, offer_count: 1_000, variant: Variant::Default, shape: Shape::Cycles };
+    let market = market_of(5, &MadeBatch::new(model, 3).offers);
+    assert!(!Lens::is_for(&market));
+    for is_late in [false, true] {
+        let ask = || is_late;
+        let budget = Budget { deadline: Some(Deadline::When(&ask)), ..settings().budget };
+        let settings = Settings { budget, ..settings() };
+        for margin in [0.0, MARGINS[0], MARGINS[1]] {
+            let priced = find_prices(&market, &settings, None, margin, &mut KeptIndex::default(), &mut Times::default()).unwrap();
+            let is_expected = margin == 0.0 || !is_late;
+            assert!(priced.prices.iter().all(|price| price.is_some() == is_expected), "{margin}, {is_late}: {:?}", priced.prices);
+        }
+    }
+}

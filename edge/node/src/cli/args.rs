@@ -2,7 +2,6 @@
 
 mod admin;
 
-use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +9,7 @@ use walras_client::load::Mode;
 
 pub(super) use admin::{AdminCommand, InstrumentArgs, KeyArgs, LimitFlags, LimitsArgs, TransferArgs};
 
+use super::batch_ends::Blocks;
 use super::session::OnceArgs;
 
 /// A whole exchange in one program: the venue, its clients and its tools.
@@ -317,9 +317,10 @@ pub struct IntoBatch {
     /// The batch market.
     #[arg(long, default_value = "main")]
     pub batch: String,
-    /// Only one of the next N blocks may have the transaction; after them its signature is good for nothing. Any block without it.
-    #[arg(long, value_name = "N")]
-    pub blocks: Option<NonZero<u32>>,
+    /// Only one of the next N blocks may have the transaction; after them its signature is good for nothing. As many as the market has in
+    /// about two minutes without it, and any with `none`.
+    #[arg(long, value_name = "N|none", value_parser = super::batch_ends::blocks)]
+    pub blocks: Option<Blocks>,
 }
 
 /// `walras offer`.

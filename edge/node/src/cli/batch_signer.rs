@@ -15,6 +15,7 @@ use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 use super::args::IntoBatch;
 use super::batch::{rows, wrong};
+use super::batch_ends::End;
 use super::{CliError, Output};
 
 /// What is needed to sign for an account in a market.
@@ -26,7 +27,7 @@ pub(super) struct BatchSigner<'a> {
     domain: SigningDomain,
     account: AccountId,
     next: TransactionSeq,
-    terms: TransactionTerms,
+    end: End,
     assets: Vec<AssetScale>,
     key: SigningKey,
 }
@@ -44,14 +45,9 @@ impl<'a> BatchSigner<'a> {
         let found = found.ok_or_else(|| wrong(format!("the venue has no batch market {batch:?}: see `walras batch list`")))?;
         let not_a_venue = || ClientError::NotAVenue { url: client.url().to_owned(), status: 200 };
         let domain = found["domain"].as_str().and_then(unhex).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-        let terms = match blocks {
-            None => TransactionTerms::NONE,
-            Some(blocks) => {
-                let now = found["collecting_block"].as_str().and_then(|text| text.parse::<NonZero<u64>>().ok());
-                let last = now.map(|now| now.saturating_add(u64::from(blocks.get()) - 1));
-                TransactionTerms { until: Some(last.ok_or_else(not_a_venue)?), is_joined: false }
-            }
-        };
+        let collecting = found["collecting_block"].as_str().and_then(|text| text.parse::<NonZero<u64>>().ok());
+        let interval_ms = found["interval_ms"].as_u64();
+        let end = End::new(*blocks, collecting.ok_or_else(not_a_venue)?, interval_ms.ok_or_else(not_a_venue)?);
         let market = found["market_id"].as_u64().and_then(|id| u16::try_from(id).ok());
         let account = client.signed("GET", "/v1/account", None)?;
         let id = account["account_id"].as_u64().and_then(|id| u32::try_from(id).ok());
@@ -70,7 +66,7 @@ impl<'a> BatchSigner<'a> {
             domain: SigningDomain::new(&domain.ok_or_else(not_a_venue)?),
             account: AccountId(id.ok_or_else(not_a_venue)?),
             next: TransactionSeq(next.ok_or_else(not_a_venue)?),
-            terms,
+            end,
             assets: assets.ok_or_else(not_a_venue)?,
             key: SigningKey::from_seed(&seed),
         })
@@ -83,7 +79,7 @@ impl<'a> BatchSigner<'a> {
 
     /// Signs an operation and sends it.
     pub(super) fn send(&self, operation: BatchOperation) -> Result<Output, CliError> {
-        let json = self.post(&[operation])?.remove(0);
+        let json = self.end.send(|until| Ok(self.post_until(&[operation], until)?.remove(0)))?;
         match ClientError::of_body(409, &json) {
             Some(refused) => Err(refused.into()),
             None => Ok(Output { human: fields(&json), json }),
@@ -91,10 +87,14 @@ impl<'a> BatchSigner<'a> {
     }
 
     /// Signs operations with consecutive numbers, each joined with the next, and sends them in one request. Returns the venue's result of
-    /// each.
+    /// each. What was taken has the last block that may have it as `until_block`, null for any.
     pub(super) fn post(&self, operations: &[BatchOperation]) -> Result<Vec<Value>, CliError> {
+        self.post_until(operations, self.end.until)
+    }
+
+    fn post_until(&self, operations: &[BatchOperation], until: Option<NonZero<u64>>) -> Result<Vec<Value>, CliError> {
         let signed = (self.next.0..).zip(operations).enumerate().map(|(place, (sequence, operation))| {
-            let terms = TransactionTerms { is_joined: place + 1 < operations.len(), ..self.terms };
+            let terms = TransactionTerms { until, is_joined: place + 1 < operations.len() };
             let transaction = BatchTransaction::new(self.account, TransactionSeq(sequence), *operation).with_terms(terms);
             let mut bytes = Vec::new();
             encode_signed_transaction(&self.key.sign(&self.domain, &transaction), &mut bytes);
@@ -107,6 +107,10 @@ impl<'a> BatchSigner<'a> {
         if results.len() != operations.len() {
             return Err(ClientError::NotAVenue { url: self.client.url().to_owned(), status: 200 }.into());
         }
-        Ok(results.to_vec())
+        let mut results = results.to_vec();
+        for taken in results.iter_mut().filter_map(Value::as_object_mut).filter(|result| !result.contains_key("error")) {
+            taken.insert("until_block".to_owned(), until.map_or(Value::Null, |until| until.to_string().into()));
+        }
+        Ok(results)
     }
 }

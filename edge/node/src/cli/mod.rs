@@ -5,6 +5,7 @@ mod archive;
 mod args;
 mod audit;
 mod batch;
+mod batch_ends;
 mod batch_proof;
 mod batch_signer;
 mod bench;

@@ -2,11 +2,11 @@
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use walras_client::ClientError;
 use walras_terminal::table::table;
-use walras_types::BatchOperation;
 use walras_types::limits::TRANSACTIONS_PER_ACCOUNT_MAX;
+use walras_types::{BatchOperation, DropReason};
 
 use super::args::{BatchCommand, OfferCommand, PayArgs, PoolCommand};
 use super::batch::{offer_operation, operation, payment, wrong};
@@ -44,15 +44,35 @@ pub(super) fn together(signer: &BatchSigner<'_>, lines: &[String]) -> Result<Out
     let operations: Vec<BatchOperation> =
         lines.iter().zip(&parsed).map(|(line, parsed)| operation_of(signer, line, parsed)).collect::<Result<_, _>>()?;
     let mut results = signer.post(&operations)?;
-    for (line, result) in lines.iter().zip(&results) {
-        if let Some(ClientError::Refused { status, code, name, message, detail, leader }) = ClientError::of_body(409, result) {
-            let message = format!("{line:?}: {message}; so none of them counts");
-            return Err(ClientError::Refused { status, code, name, message, detail, leader }.into());
-        }
+    if let Some(refused) = refusal(lines, &results) {
+        return Err(refused.into());
     }
     results.iter_mut().zip(lines).for_each(|(result, line)| result["transaction"] = line.as_str().into());
     let columns = [("number", "sequence"), ("block", "block"), ("transaction", "transaction")];
     Ok(Output { human: table(&results, &columns), json: json!({ "transactions": results }) })
+}
+
+/// Why they do not count all together, if they do not.
+fn refusal(lines: &[String], results: &[Value]) -> Option<ClientError> {
+    let refused = lines.iter().zip(results).filter_map(|(line, result)| Some((line, ClientError::of_body(409, result)?)));
+    let mut refused: Vec<(&String, ClientError)> = refused.collect();
+    // What is refused since another one is says nothing of what is wrong.
+    let is_torn = |refused: &ClientError| {
+        let ClientError::Refused { detail: Some(detail), .. } = refused else { return false };
+        detail.ends_with(DropReason::JoinedDropped.advice())
+    };
+    refused.sort_by_key(|(_, refused)| is_torn(refused));
+    let (line, ClientError::Refused { status, code, name, message, detail, leader }) = refused.into_iter().next()? else {
+        return None;
+    };
+    // The last one is joined with none.
+    let is_last_taken = results.last().is_some_and(|last| ClientError::of_body(409, last).is_none());
+    let counts = if is_last_taken {
+        "so those before it do not count, and those after it may: see `walras batch outcome`"
+    } else {
+        "so none of them counts"
+    };
+    Some(ClientError::Refused { status, code, name, message: format!("{line:?}: {message}; {counts}"), detail, leader })
 }
 
 /// The words of a line are separated by blanks.
@@ -93,6 +113,23 @@ mod tests {
 
     fn said(line: &str) -> String {
         parse(line).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_refusal_says_what_is_wrong_and_what_counts() {
+        let lines = ["pay 1 1 USD", "batch issue 5 USD", "pay 2 1 USD"].map(str::to_owned);
+        let taken = json!({"sequence": "1", "block": "7"});
+        let error = |code: u16, detail: &str| json!({"error": {"code": code, "name": "Name", "message": "no", "detail": detail}});
+        let torn = |place: usize| error(100, &format!("transactions[{place}]: {}", DropReason::JoinedDropped.advice()));
+        let forbidden = error(108, "transactions[1]: not the issuer");
+        let said = |results: &[Value]| refusal(&lines, results).map(|refused| refused.to_string());
+        assert_eq!(said(&[taken.clone(), taken.clone(), taken.clone()]), None);
+        let all = said(&[torn(0), forbidden.clone(), torn(2)]).unwrap();
+        assert!(all.contains("\"batch issue 5 USD\": no; so none of them counts") && all.contains("not the issuer"), "{all}");
+        let late = said(&[taken.clone(), error(50, "full"), taken.clone()]).unwrap();
+        assert!(late.contains("\"batch issue 5 USD\": no; so those before it do not count, and those after it may"), "{late}");
+        assert!(said(&[taken.clone(), taken, error(50, "full")]).unwrap().contains("so none of them counts"));
+        assert!(said(&[torn(0), torn(1), torn(2)]).unwrap().contains("\"pay 1 1 USD\": no"));
     }
 
     #[test]

@@ -87,25 +87,32 @@ fn what_is_sent_together_is_checked_before_it_is_signed() {
         assert!(status != 0 && said.contains(expected), "{lines:?}: {said}");
     }
     assert_eq!(alice.fails(&["batch", "together", "pay 1 0.5 USD"]).0, 2, "one alone is not together with anything");
-    // The venue refuses one; the other is collected without it, and dropped.
-    let (status, said) = alice.fails(&["batch", "together", "pay 1 0.5 USD", "batch issue 5 USD"]);
-    assert!(status == 1 && said.contains("not the asset's issuer") && said.contains("none of them counts"), "{said}");
-    assert_eq!(outcome(&alice, "1")["reason"]["name"], "JoinedMissing");
-    assert_eq!(dollars(&market), before);
+    // The venue refuses one, and takes none of them: the last one would count without the others.
+    for lines in [["pay 1 0.5 USD", "batch issue 5 USD"], ["batch issue 5 USD", "pay 1 0.5 USD"]] {
+        let (status, said) = alice.fails(&[&["batch", "together"], &lines[..]].concat());
+        let is_said =
+            ["\"batch issue 5 USD\"", "not the asset's issuer", "none of them counts"].iter().all(|part| said.contains(part));
+        assert!(status == 1 && is_said, "{said}");
+    }
+    assert_eq!(alice.json(&["pay", "1", "0.25", "USD"])["sequence"], "1", "they used no number");
+    assert_eq!(outcome(&alice, "1")["status"], "cleared");
+    assert_eq!(dollars(&market), [before[0] - 250_000, before[1] + 250_000]);
 }
 
 #[test]
-fn a_transaction_has_the_last_block_that_was_asked_for() {
+fn a_transaction_has_the_last_block_that_was_asked_for_or_counts_for_two_minutes() {
     let venue = Venue::with(&with_batch());
     let market = venue.market();
     open(&market.operator);
     let [operator, alice] = command_lines(&venue);
-    let without = alice.json(&["pay", "1", "0.5", "USD"]);
+    let without = alice.json(&["pay", "1", "0.5", "USD", "--blocks", "none"]);
     blocks(&market.operator, 1);
     let one = alice.json(&["pay", "1", "0.5", "USD", "--blocks", "1"]);
     blocks(&market.operator, 2);
     let many = alice.json(&["batch", "together", "pay 1 0.5 USD", "pay 1 0.75 USD", "--blocks", "4294967295"]);
     blocks(&market.operator, 4);
+    let unsaid = alice.json(&["pay", "1", "0.5", "USD"]);
+    blocks(&market.operator, 5);
     let text = operator.text(&["log", "dump", venue.dir.to_str().unwrap(), "--json"]);
     let paid: Vec<Value> = text
         .lines()
@@ -115,7 +122,11 @@ fn a_transaction_has_the_last_block_that_was_asked_for() {
     let number = |value: &Value| value.as_str().map_or_else(|| value.as_u64().unwrap(), |text| text.parse().unwrap());
     let of = |sequence: u64| paid.iter().find(|one| number(&one["sequence"]) == sequence && one["kind"] == "payment").unwrap();
     assert_eq!((of(1).get("until_block"), number(&without["sequence"])), (None, 1));
+    assert!(without["until_block"].is_null() && without.get("until_block").is_some(), "{without}");
     assert_eq!(number(&of(2)["until_block"]), number(&one["block"]), "this block or none");
+    // The market may close 24,000 more in two minutes.
+    assert_eq!(number(&of(5)["until_block"]), number(&unsaid["block"]) + 24_000);
+    assert_eq!(number(&unsaid["until_block"]), number(&of(5)["until_block"]));
     for (sequence, place) in [(3, 0), (4, 1)] {
         assert_eq!(number(&of(sequence)["until_block"]), number(&many["transactions"][place]["block"]) + 4_294_967_294);
         assert_eq!(of(sequence).get("joined").is_some(), place == 0);
