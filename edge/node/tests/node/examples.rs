@@ -11,7 +11,7 @@ use walras_api::json::batches::unhex;
 use walras_client::{Client, read_key};
 use walras_config::Config;
 use walras_node::node::Node;
-use walras_types::{Amount, AssetId, BatchMarketId, BatchOperation, CreatePool, PoolRule};
+use walras_types::{Amount, AssetId, BatchMarketId, BatchOperation, CreatePool, PoolRule, RejectReason};
 use walras_wait::{until, until_some};
 use walras_wire::batch::decode_signed_transaction;
 
@@ -536,6 +536,54 @@ fn texts_are_answered_as_shown() {
     let said: BTreeSet<String> = text("/metrics").lines().map(without_figure).collect();
     for line in shown_text(&document, "/metrics").lines() {
         assert!(said.contains(&without_figure(line)), "{line}");
+    }
+}
+
+#[test]
+fn refusals_are_answered_as_shown() {
+    let (document, venue) = (document(), Venue::start());
+    let market = venue.market();
+    let (off_tick, large) = (limit(7, "buy", "1", "29000.1").to_string(), " ".repeat(20_000));
+    let alice = Some(&market.alice_key);
+    for (name, status, method, path, body, key) in [
+        ("Malformed", 400, "POST", "/v1/orders", off_tick.as_str(), alice),
+        ("Unauthenticated", 401, "GET", "/v1/account", "", None),
+        ("Forbidden", 403, "GET", "/v1/admin/keys", "", alice),
+        ("NotFound", 404, "GET", "/v1/instruments/NO-SUCH/book", "", None),
+        ("Refused", 409, "DELETE", "/v1/orders/BTC-USD/bid-99", "", alice),
+        ("TooLarge", 413, "POST", "/v1/orders", large.as_str(), alice),
+    ] {
+        let shown = &document["components"]["responses"][name]["content"]["application/json"]["example"];
+        let answer = Raw { method, path, body: body.as_bytes(), key }.send(&venue.url());
+        assert_eq!((answer.status, &answer.json()), (status, shown), "{name}");
+    }
+}
+
+/// Every refusal below a value, as its number, name and message.
+fn refusals(value: &Value) -> Vec<(u64, &Value, &Value)> {
+    let below: Vec<&Value> = match value {
+        Value::Object(fields) => fields.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    let own = value["code"].as_u64().map(|code| (code, &value["name"], &value["message"]));
+    own.into_iter().chain(below.into_iter().flat_map(refusals)).collect()
+}
+
+#[test]
+fn refusals_in_examples_have_their_own_words() {
+    let (openapi, asyncapi) = (document(), serde_saphyr::from_str::<Value>(walras_api::http::ASYNCAPI_YAML).unwrap());
+    let responses = openapi["components"]["responses"].as_object().unwrap();
+    for (name, response) in responses {
+        let content = &response["content"]["application/json"];
+        assert!(!content["example"].is_null(), "{name} has no example");
+        check(&openapi, &content["schema"], &content["example"]).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+    let found = [refusals(&openapi), refusals(&asyncapi)].concat();
+    assert!(found.len() > responses.len(), "those of the WebSocket as well");
+    for (code, name, message) in found {
+        let reason = u16::try_from(code).ok().and_then(RejectReason::from_number).unwrap_or_else(|| panic!("{code} is no reason"));
+        assert_eq!((name, message), (&json!(reason.name()), &json!(reason.advice())), "{code}");
     }
 }
 
