@@ -53,12 +53,14 @@ def fits(value: Any, hint: Any) -> bool:
 
 def test_the_examples_of_the_description_are_of_the_types() -> None:
     openapi, asyncapi = write_schema.described("openapi.yaml"), write_schema.described("asyncapi.yaml")
+    answers = write_schema.operations()
     seen = 0
     for path, methods in openapi["paths"].items():
         for method, operation in methods.items():
             content = operation.get("responses", {}).get("200", {}).get("content", {}).get("application/json", {})
-            for name in content.get("examples", {}).values():
-                answer = write_schema.operations()[method.upper(), path]
+            # Probes and pages are no part of the types.
+            for name in content.get("examples", {}).values() if path.startswith("/v1/") else []:
+                answer = answers[method.upper(), path]
                 value = openapi["components"]["examples"][name["$ref"].rpartition("/")[2]]["value"]
                 assert fits(value, eval(str(answer), {**vars(schema), "Union": Union})), (path, answer)
                 seen += 1

@@ -13,8 +13,9 @@ function operation(api, path, method, says) {
     const rights = (says.security ?? []).flatMap((one) => Object.values(one).flat());
     if (rights.length > 0) parts.push(make("p", {}, `Signed, with a key that may: ${rights.join(", ")}.`));
     if (says.parameters) {
-      const properties = Object.fromEntries(says.parameters.map(({ name, in: place, schema, description }) =>
-        [name, { ...schema, description: [description, `In the ${place}.`].join(" ") }]));
+      const meaning = ({ in: place, description, example: value }) =>
+        [description, `In the ${place}.`, value !== undefined && `Such as \`${value}\`.`].filter(Boolean).join(" ");
+      const properties = Object.fromEntries(says.parameters.map((one) => [one.name, { ...one.schema, description: meaning(one) }]));
       const required = says.parameters.filter((parameter) => parameter.required).map(({ name }) => name);
       parts.push(make("h3", {}, "Parameters"), ...shape(api, id, { properties, required }));
     }
@@ -32,6 +33,8 @@ function operation(api, path, method, says) {
       }
       parts.push(...named(api, id, answer.schema));
     }
+    const text = says.responses?.["200"]?.content?.["text/plain"]?.example;
+    if (text) parts.push(make("h3", {}, "Answer"), make("pre", { class: "example" }, text));
     // What the body and the answer both name is shown once.
     const seen = new Set();
     return parts.filter((part) => part.className !== "schema" || (!seen.has(part.id) && seen.add(part.id)));

@@ -22,7 +22,7 @@ const PATH: &str = "/v1/admin/transfers/in";
 const FORBIDDEN: u64 = RejectReason::Forbidden.number() as u64;
 
 /// Addresses that were free a moment ago.
-fn addresses() -> [String; 2] {
+pub(crate) fn addresses() -> [String; 2] {
     [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string())
 }
 
@@ -103,7 +103,7 @@ fn owned(client: &Client, asset: &str) -> u128 {
     balance.map_or(0, |balance| millionths(&balance["available"]) + millionths(&balance["reserved"]))
 }
 
-fn node_config(own: usize, addresses: &[String; 2], dirs: &[PathBuf; 2]) -> Config {
+pub(crate) fn node_config(own: usize, addresses: &[String; 2], dirs: &[PathBuf; 2]) -> Config {
     let mut config = config();
     config.http.listen = addresses[own].clone();
     config.shards.own = u8::try_from(own).unwrap();
@@ -114,7 +114,7 @@ fn node_config(own: usize, addresses: &[String; 2], dirs: &[PathBuf; 2]) -> Conf
     config
 }
 
-fn dirs(root: &Path) -> [PathBuf; 2] {
+pub(crate) fn dirs(root: &Path) -> [PathBuf; 2] {
     ["zero", "one"].map(|name| {
         let dir = root.join(name);
         std::fs::create_dir(&dir).unwrap();

@@ -49,7 +49,10 @@ class BatchBlock(TypedDict):
 class Batch(TypedDict):
     market_id: int
     name: str
+    #: In the market's order, which numbers them. Two of them are a pair if at least one is a currency.
     assets: list[str]
+    #: The first of the assets: all of them, unless the market says otherwise.
+    currencies: list[str]
     numeraire: Optional[str]
     interval_ms: int
     commission_exponent: Optional[int]
@@ -344,11 +347,13 @@ class OfferFill(TypedDict):
 
 class _BatchRequest(TypedDict):
     name: str
+    #: With `currencies`, its other assets.
     assets: list[str]
 
 
 @final
 class BatchRequest(_BatchRequest, total=False):
+    currencies: list[str]
     interval_ms: int
     commission: int
     mu: int
