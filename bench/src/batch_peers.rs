@@ -2,8 +2,9 @@
 //! linear program finds amounts. Their time and quality stand next to ours: `make bench NAME=batch`.
 //!
 //! All search the same offers, with limits that have the commission in them, as a venue's search does. All prices are judged in the
-//! same way: the integer network finds what trades at them in whole units, the core verifies it, and it is assessed as a block. A market is *served* if a market of the usual rules would accept that block. A venue tries further
-//! searches if a block would not be accepted ([`walras_batch_solver::ClosedBatch`]); here each search has one try.
+//! same way: the integer network finds what trades at them in whole units, the core verifies it, and it is assessed as a block. A market
+//! is *served* if a market of the usual rules would accept that block. A venue tries further searches if a block would not be accepted
+//! ([`walras_batch_solver::ClosedBatch`]); here each search has one try.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -324,7 +325,7 @@ impl Difference {
         if let Some(tolerance) = broken_by(arcs, cut) {
             return Ok(tolerance);
         }
-        // More than the linear program may spend: the commission of all that may be bought. Where even this is too little, it has no answer.
+        // More than the linear program may spend: the commission of all that may be bought. If even this is too little, it has no answer.
         let mut most = vec![0_i64; asset_count];
         arcs.iter().for_each(|arc| most[arc.to as usize] += arc.upper);
         let short: Vec<i64> = most.iter().map(|bought| -(bought >> ACCURACY.0) - 1).collect();
