@@ -348,7 +348,7 @@ fn broken_by(arcs: &[ValueArc], cut: &Cut) -> Option<Difference> {
     let among: i128 = arcs.iter().filter(|arc| is_inside(arc.from) && is_inside(arc.to)).map(|arc| i128::from(arc.upper)).sum();
     // All of it times 2^15.
     let missing = ((cut.lower_in - cut.upper_out) << ACCURACY.0) - cut.lower_in - among;
-    let share = missing as f64 / f64::from(1 << ACCURACY.0) / cut.lower_in.max(1) as f64;
+    let share = missing as f64 / f64::from(1_u32 << ACCURACY.0) / cut.lower_in.max(1) as f64;
     (missing > 0).then_some(Difference::Tolerance(share))
 }
 

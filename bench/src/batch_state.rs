@@ -64,18 +64,19 @@ const SIZES: [Size; 4] = [
 /// # Errors
 /// When a block is not what it should be.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    let mut most = 0;
     for size in SIZES {
-        snapshot_pause(config, size, report)?;
+        most = most.max(snapshot_pause(config, size, report)?);
     }
     report.check(format!(
-        "what was kept for a snapshot of up to {} accounts has the bytes of a snapshot of the state, in every round",
-        config.accounts * 10
+        "what was kept for a snapshot of up to {most} accounts has the bytes of a snapshot of the state, in every round"
     ));
     pool_blocks(config, report)
 }
 
-/// How long keeping the state stops the engine's thread, when nothing of it is shared with an earlier one.
-fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::Result<()> {
+/// How long keeping the state stops the engine's thread, when nothing of it is shared with an earlier one. Returns the accounts; none
+/// where there is no memory for them.
+fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::Result<u32> {
     let accounts = (config.accounts / size.part).max(2) * size.times;
     let metric = format!("snapshot_pause_{}_accounts_ms", size.name);
     let needed_mib = f64::from(accounts) * ACCOUNT_BYTES / f64::from(1 << 20);
@@ -83,7 +84,7 @@ fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::R
         report.note(format!(
             "{metric} was NOT RUN: {accounts} accounts take up to {needed_mib:.0} MiB, and {available_mib:.0} are available"
         ));
-        return Ok(());
+        return Ok(0);
     }
     eprintln!("the snapshot of {accounts} accounts");
     let model = Model::standard(ASSETS, accounts, accounts as usize);
@@ -101,7 +102,7 @@ fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::R
     }
     let ms = report.samples(metric.clone(), times);
     report.figure(Figure::new(metric, ms, Unit::Ms).bar(PAUSE_MAX_MS));
-    Ok(())
+    Ok(accounts)
 }
 
 /// Blocks beside as many pools as a market may have, of all pairs in turn, whose price is the model's.
