@@ -129,8 +129,10 @@ fn who_wants_an_amount_is_served_by_a_sell_offer_whatever_a_buy_offer_gets() {
     for row in record.result["shares"].as_array().unwrap() {
         let (bought, sold) = (&row["as_buy_offers"], &row["as_sell_offers"]);
         // All of these trade, as `days_of_a_history_clear_in_whole_units` finds on the same days.
-        assert_eq!((&sold["buyers"]["value_left_out_share"], &sold["buyers"]["filled_in_full_share"]), (&0.0.into(), &1.0.into()));
-        assert_eq!((&sold["other_offers"]["value_left_out_share"], &sold["days_with_value_left_out"]), (&0.0.into(), &0.into()));
+        assert_eq!(sold["buyers"]["value_left_out_share"], 0.0, "{row}");
+        assert_eq!(sold["buyers"]["filled_in_full_share"], 1.0, "{row}");
+        assert_eq!(sold["other_offers"]["value_left_out_share"], 0.0, "{row}");
+        assert_eq!(sold["days_with_value_left_out"], 0, "{row}");
         assert_eq!(bought["buyers"]["value_beyond_share"], 0.0, "{row}");
         for share in [&bought["buyers"]["value_left_out_share"], &bought["worst_day_value_left_out_share"]] {
             assert!((0.0..=1.0).contains(&share.as_f64().unwrap()), "{row}");
