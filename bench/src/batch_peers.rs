@@ -2,8 +2,9 @@
 //! linear program finds amounts. Their time and quality stand next to ours: `make bench NAME=batch`.
 //!
 //! All search the same offers, with limits that have the commission in them, as a venue's search does. All prices are judged in the
-//! same way: the integer network finds what trades at them in whole units, the core verifies it, and it is assessed as a block. A market is *served* if a market of the usual rules would accept that block. A venue tries further
-//! searches if a block would not be accepted ([`walras_batch_solver::ClosedBatch`]); here each search has one try.
+//! same way: the integer network finds what trades at them in whole units, the core verifies it, and it is assessed as a block. A market
+//! is *served* if a market of the usual rules would accept that block. A venue tries further searches if a block would not be accepted
+//! ([`walras_batch_solver::ClosedBatch`]); here each search has one try.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,7 @@ use walras_price_solver::demand::DemandIndex;
 use walras_price_solver::families::{self, Family, FamilyMarket};
 use walras_price_solver::solve::{Accuracy, Budget, Portfolio, PriceSolver, Problem, Tatonnement};
 use walras_price_solver::synthetic::{Model, Offer, Shape, Variant};
-use walras_trade_amounts::{AmountsFinder, Answer, CirculationSolver, Network, Proposed, ValueArc, propose};
+use walras_trade_amounts::{AmountsFinder, Answer, CirculationSolver, Cut, Network, Proposed, ValueArc, propose};
 use walras_types::{PPB_ALL, QualityMax};
 
 use crate::clearing::{Glpk, sells_of};
@@ -231,6 +232,10 @@ struct AmountsOf {
     value_shares: Vec<f64>,
     network_solved: usize,
     glpk_solved: usize,
+    /// Why the network finds no amounts, for each market of which GLPK finds some.
+    differences: Vec<Difference>,
+    /// Markets of which the network finds amounts and GLPK none.
+    network_alone: usize,
 }
 
 impl AmountsOf {
@@ -244,12 +249,12 @@ impl AmountsOf {
         let allowance = allowance(&arcs, market.asset_count());
         let network = Network::new(&arcs, &allowance)?;
         let (answer, network_ms) = timed(|| CirculationSolver::new().solve(&network));
-        let value = match answer {
+        let (value, cut) = match answer {
             Answer::Best(best) => {
                 ensure!(best.check(&network), "the circulation does not prove itself");
-                Some(best.value as f64)
+                (Some(best.value as f64), None)
             }
-            Answer::Infeasible(_) => None,
+            Answer::Infeasible(cut) => (None, Some(cut)),
         };
         self.network_solved += usize::from(value.is_some());
         self.whole_us.push(ms * 1e3);
@@ -258,7 +263,13 @@ impl AmountsOf {
         // The linear program has the commission of its own.
         let nothing = vec![0; market.asset_count()];
         let answered = glpk.solve(&Network::new(&arcs, &nothing)?, &config.scratch, config.rounds)?;
-        let Some((us, objective)) = answered else { return Ok(()) };
+        let Some((us, objective)) = answered else {
+            self.network_alone += usize::from(value.is_some());
+            return Ok(());
+        };
+        if let Some(cut) = cut {
+            self.differences.push(Difference::of(&arcs, market.asset_count(), &cut)?);
+        }
         self.glpk_solved += 1;
         self.glpk_us.push(us);
         self.shared_us.push(network_ms * 1e3);
@@ -283,6 +294,9 @@ impl AmountsOf {
         let solved = Figure::new("peer_amounts_solved", self.network_solved as f64, Unit::Count);
         let theirs = has_peer.then(|| PeerFigure::new("GLPK", self.glpk_solved as f64, Unit::Count, how));
         report.figure(solved.against_any(theirs.filter(|peer| peer.value > 0.0)));
+        if has_peer {
+            tell_differences(report, &self.differences, self.network_alone);
+        }
         if !self.value_shares.is_empty() {
             let share = report.samples("peer_amounts_value_fraction", self.value_shares);
             report.figure(Figure::new("peer_amounts_value_fraction", share, Unit::Fraction));
@@ -292,6 +306,71 @@ impl AmountsOf {
             );
         }
     }
+}
+
+/// Why the linear program has an answer where the network has none. Both get the same bounds. The linear program may spend the commission
+/// of all that is bought, the network that of what must be bought; and GLPK accepts what breaks a row within its tolerance, where the
+/// network is exact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Difference {
+    /// Nothing shows that the linear program has no exact answer: its larger commission makes the difference.
+    Commission,
+    /// A cut proves that the linear program has no exact answer, so GLPK's is one within its tolerance: by this share of what must be
+    /// bought, its rows are broken at least.
+    Tolerance(f64),
+}
+
+impl Difference {
+    fn of(arcs: &[ValueArc], asset_count: usize, cut: &Cut) -> anyhow::Result<Self> {
+        if let Some(tolerance) = broken_by(arcs, cut) {
+            return Ok(tolerance);
+        }
+        // More than the linear program may spend: the commission of all that may be bought. If even this is too little, it has no answer.
+        let mut most = vec![0_i64; asset_count];
+        arcs.iter().for_each(|arc| most[arc.to as usize] += arc.upper);
+        let short: Vec<i64> = most.iter().map(|bought| -(bought >> ACCURACY.0) - 1).collect();
+        Ok(match CirculationSolver::new().solve(&Network::new(arcs, &short)?) {
+            Answer::Best(_) => Self::Commission,
+            Answer::Infeasible(cut) => {
+                let missing = cut.surplus_min + cut.lower_in - cut.upper_out;
+                broken_by(arcs, &cut).unwrap_or(Self::Tolerance(missing as f64 / cut.lower_in.max(1) as f64))
+            }
+        })
+    }
+}
+
+/// Whether the assets of a cut cannot keep the rows of the linear program, exactly, and by what share of what must be bought of them.
+///
+/// Added up over these assets, the rows say that what is sold out of them, and all that they trade among themselves, is at least
+/// `1 - eps` times what is bought into them, and all that they trade among themselves.
+fn broken_by(arcs: &[ValueArc], cut: &Cut) -> Option<Difference> {
+    let is_inside = |asset: u32| cut.assets.binary_search(&asset).is_ok();
+    let among: i128 = arcs.iter().filter(|arc| is_inside(arc.from) && is_inside(arc.to)).map(|arc| i128::from(arc.upper)).sum();
+    // All of it times 2^15.
+    let missing = ((cut.lower_in - cut.upper_out) << ACCURACY.0) - cut.lower_in - among;
+    let share = missing as f64 / f64::from(1_u32 << ACCURACY.0) / cut.lower_in.max(1) as f64;
+    (missing > 0).then_some(Difference::Tolerance(share))
+}
+
+fn tell_differences(report: &mut Report, differences: &[Difference], network_alone: usize) {
+    let broken: Vec<f64> = differences
+        .iter()
+        .filter_map(|difference| match difference {
+            Difference::Commission => None,
+            Difference::Tolerance(share) => Some(*share),
+        })
+        .collect();
+    let by_commission = differences.len() - broken.len();
+    report.figure(Figure::new("peer_amounts_glpk_by_commission", by_commission as f64, Unit::Count));
+    report.figure(Figure::new("peer_amounts_glpk_by_tolerance", broken.len() as f64, Unit::Count));
+    report.figure(Figure::new("peer_amounts_network_alone", network_alone as f64, Unit::Count));
+    let worst = broken.iter().copied().fold(0.0, f64::max);
+    report.note(format!(
+        "of the markets of which GLPK finds amounts and the network none, {by_commission} need the commission of trades that need not \
+         be, which the linear program may spend; in {} a cut proves that the linear program has no exact answer: GLPK's breaks its rows \
+         by {worst:.1e} of what must be bought at most",
+        broken.len()
+    ));
 }
 
 /// How short the venue may stay of each asset: by the commission of what must be bought of it, as in `walras_trade_amounts`.
@@ -425,6 +504,31 @@ mod tests {
         assert!(((1.0 - accuracy.mu) * (1.0 - accuracy.eps) - (1.0 - 1.0 / 1024.0)).abs() < 1e-12);
         let arc = |from, to, lower| ValueArc { from, to, lower, upper: 1 << 40 };
         assert_eq!(allowance(&[arc(0, 1, 1 << 20), arc(2, 1, 1 << 20), arc(1, 0, 1 << 14)], 3), [0, -64, 0]);
+    }
+
+    /// Asset 1 must be bought for `bought`, and at most `sold` of it can be sold.
+    #[test]
+    fn a_difference_to_the_linear_program_has_its_cause() {
+        let difference = |bought: i64, sold: i64, among: i64| {
+            let arc = |from, to, lower, upper| ValueArc { from, to, lower, upper };
+            let mut arcs = vec![arc(0, 1, bought, bought), arc(1, 0, 0, sold), arc(0, 2, 0, 1)];
+            if among > 0 {
+                arcs.extend([arc(1, 2, 0, among), arc(2, 1, 0, among)]);
+            }
+            let allowance = allowance(&arcs, 3);
+            let network = Network::new(&arcs, &allowance).unwrap();
+            match CirculationSolver::new().solve(&network) {
+                Answer::Best(_) => None,
+                Answer::Infeasible(cut) => Some(Difference::of(&arcs, 3, &cut).unwrap()),
+            }
+        };
+        let must = 1 << 30;
+        // The commission of what must be bought is 2^15 units.
+        assert_eq!(difference(must, must - (1 << 15), 0), None);
+        let Some(Difference::Tolerance(share)) = difference(must, must - (1 << 15) - 100, 0) else { panic!("a cut proves it") };
+        assert!((share - 100.0 / must as f64).abs() < 1e-12, "{share}");
+        // What 1 and 2 may trade with each other pays a commission that the linear program may spend.
+        assert_eq!(difference(must, must - (1 << 15) - 100, must), Some(Difference::Commission));
     }
 
     #[test]

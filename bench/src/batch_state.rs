@@ -13,6 +13,7 @@ use walras_types::{
 
 use crate::beside_blocks::venue;
 use crate::blocks::light_bytes;
+use crate::memory;
 use crate::report::{Figure, Report, Unit};
 
 /// How to run.
@@ -20,7 +21,8 @@ use crate::report::{Figure, Report, Unit};
 pub struct Config {
     /// Rounds; figures are medians over them.
     pub rounds: usize,
-    /// Accounts with something of each asset.
+    /// Accounts with something of each asset: those of the blocks. The snapshot is measured with a hundredth of them up to ten times as
+    /// many.
     pub accounts: u32,
     /// Transactions of a block.
     pub transactions: usize,
@@ -32,21 +34,63 @@ const THREADS: NonZero<usize> = NonZero::new(2).expect("two is not zero");
 const WARM_UP: usize = 2;
 /// What a light client may have to read of a block.
 const LIGHT_BYTES_MAX: f64 = 4_096.0;
+/// How long the engine's thread may stop for a snapshot, however many accounts there are.
+const PAUSE_MAX_MS: f64 = 5.0;
+
+/// What an account takes at most while the snapshot is measured, in bytes: its balances and their hash tree, what is remembered of its
+/// deposits, and two snapshots that are compared. An estimate that leaves much room.
+const ACCOUNT_BYTES: f64 = 8_000.0;
+/// A state of ten times the accounts is made this often at most.
+const LARGE_ROUNDS: usize = 3;
+
+/// How many accounts the snapshot is measured with: of the configured ones a part, or several times as many, and what the metric calls
+/// them at full size.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    part: u32,
+    times: u32,
+    name: &'static str,
+}
+
+const SIZES: [Size; 4] = [
+    Size { part: 100, times: 1, name: "1k" },
+    Size { part: 10, times: 1, name: "10k" },
+    Size { part: 1, times: 1, name: "100k" },
+    Size { part: 1, times: 10, name: "1m" },
+];
 
 /// Runs all of it.
 ///
 /// # Errors
 /// When a block is not what it should be.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
-    snapshot_pause(config, report)?;
+    let mut most = 0;
+    for size in SIZES {
+        most = most.max(snapshot_pause(config, size, report)?);
+    }
+    report.check(format!(
+        "what was kept for a snapshot of up to {most} accounts has the bytes of a snapshot of the state, in every round"
+    ));
     pool_blocks(config, report)
 }
 
-/// How long keeping the state stops the engine's thread, when nothing of it is shared with an earlier one.
-fn snapshot_pause(config: &Config, report: &mut Report) -> anyhow::Result<()> {
-    let model = Model::standard(ASSETS, config.accounts, config.transactions);
+/// How long keeping the state stops the engine's thread, when nothing of it is shared with an earlier one. Returns the accounts; none
+/// where there is no memory for them.
+fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::Result<u32> {
+    let accounts = (config.accounts / size.part).max(2) * size.times;
+    let metric = format!("snapshot_pause_{}_accounts_ms", size.name);
+    let needed_mib = f64::from(accounts) * ACCOUNT_BYTES / f64::from(1 << 20);
+    if let Some(available_mib) = memory::available_mib().filter(|available_mib| *available_mib < needed_mib) {
+        report.note(format!(
+            "{metric} was NOT RUN: {accounts} accounts take up to {needed_mib:.0} MiB, and {available_mib:.0} are available"
+        ));
+        return Ok(0);
+    }
+    eprintln!("the snapshot of {accounts} accounts");
+    let model = Model::standard(ASSETS, accounts, accounts as usize);
+    let rounds = if size.times > 1 { config.rounds.min(LARGE_ROUNDS) } else { config.rounds };
     let mut times = Vec::new();
-    for _ in 0..config.rounds {
+    for _ in 0..rounds {
         let mut engine = venue(&model, Workload::new(model.clone(), SEED).endowment())?;
         let begun = Instant::now();
         let kept = engine.freeze();
@@ -56,9 +100,9 @@ fn snapshot_pause(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         engine.snapshot(&mut expected);
         ensure!(bytes == expected, "what was kept is not the state");
     }
-    let ms = report.samples("snapshot_pause_100k_accounts_ms", times);
-    report.figure(Figure::new("snapshot_pause_100k_accounts_ms", ms, Unit::Ms).bar(5.0));
-    Ok(())
+    let ms = report.samples(metric.clone(), times);
+    report.figure(Figure::new(metric, ms, Unit::Ms).bar(PAUSE_MAX_MS));
+    Ok(accounts)
 }
 
 /// Blocks beside as many pools as a market may have, of all pairs in turn, whose price is the model's.
@@ -127,6 +171,10 @@ mod tests {
         let mut report = Report::begin("state");
         run(&Config { rounds: 1, accounts: 300, transactions: 400 }, &mut report).unwrap();
         let metrics: Vec<&str> = report.figures().iter().map(|figure| figure.metric.as_str()).collect();
-        assert_eq!(metrics, ["snapshot_pause_100k_accounts_ms", "pool_blocks_ktps", "header_bytes_light_client"]);
+        let pauses = SIZES.map(|size| format!("snapshot_pause_{}_accounts_ms", size.name));
+        let expected: Vec<&str> =
+            pauses.iter().map(String::as_str).chain(["pool_blocks_ktps", "header_bytes_light_client"]).collect();
+        assert_eq!(metrics, expected);
+        assert!(report.figures()[..SIZES.len()].iter().all(|figure| figure.value >= 0.0));
     }
 }

@@ -446,24 +446,32 @@ pub(crate) fn venue(model: &Model, endowment: Amount) -> anyhow::Result<Engine> 
     let symbol = |text: String| Symbol::new(&text).context("upper case and short");
     let mut engine = Engine::new();
     engine.stop_telling_levels();
-    let mut commands = vec![Command::Venue(VenueCommand::SetEngineVersion(NEWEST))];
+    let mut events = Vec::new();
+    // One by one: those of a million accounts together take more memory than the accounts.
+    let mut apply = |command: Command| -> anyhow::Result<()> {
+        events.clear();
+        engine.apply(engine.last_applied().next(), TimeNs(1), &command, &mut events);
+        ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{command:?}: {events:?}");
+        Ok(())
+    };
+    apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)))?;
     for asset in &model.assets {
         let spec = AssetSpec { asset: *asset, symbol: symbol(format!("A{asset}"))?, decimals: 2 };
-        commands.push(Command::Venue(VenueCommand::CreateAsset(spec)));
+        apply(Command::Venue(VenueCommand::CreateAsset(spec)))?;
     }
     for account in (0..model.account_count + 2).map(AccountId) {
-        commands.push(Command::Account(AccountCommand::Create(account)));
+        apply(Command::Account(AccountCommand::Create(account)))?;
         let mut key = [7; 32];
         key[..4].copy_from_slice(&account.0.to_le_bytes());
-        commands.push(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: PublicKey(key) })));
+        apply(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: PublicKey(key) })))?;
         for asset in &model.assets {
             let transfer_id = TransferId(u64::from(asset.0) + 1);
             let deposit = Transfer { account, asset: *asset, amount: endowment, transfer_id };
-            commands.push(Command::Account(AccountCommand::Deposit(deposit)));
+            apply(Command::Account(AccountCommand::Deposit(deposit)))?;
         }
     }
     let most = Amount::new(1 << 50).context("below AMOUNT_MAX")?;
-    commands.push(Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
+    apply(Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
         instrument: INSTRUMENT,
         symbol: symbol("BASE/QUOTE".to_owned())?,
         base: AssetId(0),
@@ -481,11 +489,11 @@ pub(crate) fn venue(model: &Model, endowment: Amount) -> anyhow::Result<Engine> 
             open_orders_max: 1 << 20,
             position_lots_max: SizeLots::new(1 << 40),
         },
-    })));
+    })))?;
     let phase = SetTradingPhase { instrument: INSTRUMENT, phase: TradingPhase::Continuous };
-    commands.push(Command::Instrument(InstrumentCommand::SetPhase(phase)));
+    apply(Command::Instrument(InstrumentCommand::SetPhase(phase)))?;
     let rules = walras_batch_venue::rules();
-    commands.push(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
+    apply(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
         market: model.market,
         symbol: symbol("MAIN".to_owned())?,
         commission: rules.commission,
@@ -496,18 +504,12 @@ pub(crate) fn venue(model: &Model, endowment: Amount) -> anyhow::Result<Engine> 
         interval_ns: u64::try_from(INTERVAL.as_nanos())?,
         transactions_max: BATCH_VENUE_TRANSACTIONS_MAX,
         domain: [0; 32],
-    })));
+    })))?;
     let market = model.market;
     for asset in &model.assets {
-        commands.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset: *asset })));
+        apply(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset: *asset })))?;
     }
-    commands.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open })));
-    let mut events = Vec::new();
-    for command in commands {
-        events.clear();
-        engine.apply(engine.last_applied().next(), TimeNs(1), &command, &mut events);
-        ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{command:?}: {events:?}");
-    }
+    apply(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open })))?;
     engine.set_threads(NonZero::<usize>::MIN);
     engine.prepare_batches();
     ensure!(engine.last_applied() > LogIndex(0), "the venue is there");

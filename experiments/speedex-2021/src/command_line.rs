@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::blocks::{bare_book, chain, chain_record, filter, payments, threads_default, threads_of};
 use crate::convex::{self, Python};
 use crate::record::{Record, repository};
-use crate::{accuracy, cost, fewest, history, variants, warm};
+use crate::{accuracy, buy_offers, cost, fewest, history, variants, warm};
 use anyhow::{Context, bail};
 use walras_figures::origin::{Origin, ensure_release};
 
@@ -43,7 +43,7 @@ pub fn run(all: &[&str]) -> anyhow::Result<()> {
         let origin = Origin::begin();
         let records = match run_figure(figure, &arguments) {
             // Histories may be absent; everything else may not fail.
-            Err(error) if arguments.figure == "all" && figure.ends_with("sec-6.2") && history::folder().is_err() => {
+            Err(error) if arguments.figure == "all" && needs_histories(figure) && history::folder().is_err() => {
                 println!("{figure}: skipped: {error:#}");
                 continue;
             }
@@ -58,6 +58,11 @@ pub fn run(all: &[&str]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a figure is of real days.
+fn needs_histories(figure: &str) -> bool {
+    figure.ends_with("sec-6.2") || figure.ends_with("app-H")
 }
 
 /// The figure that another is measured with.
@@ -181,6 +186,10 @@ fn price_figure(figure: &str, arguments: &Arguments) -> anyhow::Result<Record> {
             let full = if figure == "sec-6.2" { history::Setup::full_2021() } else { history::Setup::full_2023() };
             let setup = if is_small { history::Setup::small() } else { full };
             history::run(&setup, &history::read(&setup, Path::new(&history::folder()?))?)
+        }
+        "2023/app-H" => {
+            let setup = if is_small { buy_offers::Setup::small() } else { buy_offers::Setup::full() };
+            buy_offers::run(&setup, &history::read(&setup.history, Path::new(&history::folder()?))?)
         }
         other => bail!("there is no {other}; {USAGE}"),
     }

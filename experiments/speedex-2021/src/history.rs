@@ -205,21 +205,31 @@ fn run_day(setup: &Setup, days: &RealDays, day: usize, offers: &[Offer], runs: &
         runs.tatonnement_days += 1;
         runs.tatonnement_ms.extend(timed.is_solved().then_some(timed.ms));
     }
-    let market = market(offers, &days.prices(day))?;
-    let (eps, mu) = setup.bits[0];
-    let commission = u8::try_from(eps).ok().and_then(Commission::new).context("a commission is 2^-1 to 2^-30")?;
-    let mu = u8::try_from(mu).ok().and_then(Mu::new).context("mu is 2^-1 to 2^-30")?;
-    match clear(&market, &Settings::new(commission, mu)) {
+    let prices = days.prices(day);
+    let market = BatchMarket::build(prices.len(), &standing(offers, &prices)?, &[], Vec::new())?;
+    match clear(&market, &settings(setup.bits[0])?) {
         Ok(cleared) => runs.worth.push(worth(day, &market, &cleared)),
         Err(error) => runs.rejected.push((day, error.to_string())),
     }
     Ok(())
 }
 
+/// How a batch is cleared at this accuracy.
+pub(crate) fn settings((eps, mu): Bits) -> anyhow::Result<Settings<'static>> {
+    let commission = u8::try_from(eps).ok().and_then(Commission::new).context("a commission is 2^-1 to 2^-30")?;
+    let mu = u8::try_from(mu).ok().and_then(Mu::new).context("mu is 2^-1 to 2^-30")?;
+    Ok(Settings::new(commission, mu))
+}
+
 /// Units of the core are whole: an asset is counted in a power of two of its price, so that a unit of every asset is worth about
-/// the same and the smallest offer has a billion.
-fn market(offers: &[Offer], prices: &[f64]) -> anyhow::Result<BatchMarket> {
-    let scales: Vec<f64> = prices.iter().map(|price| (price.log2().round() + 3.0).exp2()).collect();
+/// the same and the smallest offer has a billion. So many units are one of each asset.
+pub(crate) fn scales(prices: &[f64]) -> Vec<f64> {
+    prices.iter().map(|price| (price.log2().round() + 3.0).exp2()).collect()
+}
+
+/// The offers in these units, in the same order, with their places as ids.
+pub(crate) fn standing(offers: &[Offer], prices: &[f64]) -> anyhow::Result<Vec<(Pair, Standing)>> {
+    let scales = scales(prices);
     let standing = |(id, offer): (u64, &Offer)| {
         let name = |asset: usize| u16::try_from(asset).map(AssetIndex).context("fewer than 65,536 assets");
         let pair = Pair { sell: name(offer.sell)?, buy: name(offer.buy)? };
@@ -229,8 +239,7 @@ fn market(offers: &[Offer], prices: &[f64]) -> anyhow::Result<BatchMarket> {
         let offer = Standing::new(limit, id, OfferId(id), amount).map_err(|error| anyhow!("offer {id}: {error}"))?;
         anyhow::Ok((pair, offer))
     };
-    let standing: Vec<_> = (0..).zip(offers).map(standing).collect::<Result<_, _>>()?;
-    BatchMarket::build(prices.len(), &standing, &[], Vec::new()).map_err(|error| anyhow!("{error}"))
+    (0..).zip(offers).map(standing).collect()
 }
 
 fn worth(day: usize, market: &BatchMarket, cleared: &Cleared<'_>) -> Worth {

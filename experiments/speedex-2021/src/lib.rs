@@ -11,14 +11,16 @@
 //! - The same seed gives the same offers, and prices and queries of the solver follow from them; times alone differ between runs.
 //! - What the solver did not solve is in the result, with what it takes to make it again.
 //!
-//! *Start reading* at [`variants`] (fig-6, the largest), then [`accuracy`] (fig-1), [`fewest`] (fig-2), [`convex`] (fig-7, fig-8), [`history`]
-//! (sec-6.2), [`cost`] and [`warm`]; of blocks at [`blocks::chain`] (figures 3 to 6), then [`blocks::payments`], [`blocks::bare_book`] and
-//! [`blocks::filter`]. *Sources*: SPEEDEX 2021, sections 6 and 7 and Appendices G to I; 2023, sections 6 and 7 and Appendices F and I; Devanur,
-//! Garg, Vegh, "A rational convex program for linear Arrow-Debreu markets" (2016).
+//! *Start reading* at [`variants`] (fig-6, the largest), then [`accuracy`] (fig-1), [`fewest`] (fig-2), [`convex`] (fig-7, fig-8),
+//! [`history`] (sec-6.2), [`buy_offers`] (app-H), [`cost`] and [`warm`]; of blocks at [`blocks::chain`] (figures 3 to 6), then
+//! [`blocks::payments`], [`blocks::bare_book`] and [`blocks::filter`]. *Sources*: SPEEDEX 2021, sections 6 and 7 and Appendices G to I;
+//! 2023, sections 6 and 7 and Appendices F, H and I; Devanur, Garg, Vegh, "A rational convex program for linear Arrow-Debreu markets"
+//! (2016).
 #![deny(unsafe_code)]
 
 pub mod accuracy;
 pub mod blocks;
+pub mod buy_offers;
 pub mod command_line;
 pub mod convex;
 pub mod cost;

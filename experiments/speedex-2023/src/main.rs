@@ -9,5 +9,14 @@ static ALLOCATOR: HugePages = HugePages;
 
 fn main() -> anyhow::Result<()> {
     // Of blocks, then of prices.
-    command_line::run(&["2023/fig-7", "2023/app-I", "2023/sec-7.1", "2023/fig-3", "2023/fig-8", "2023/sec-6.2", "2023/fig-2"])
+    command_line::run(&[
+        "2023/fig-7",
+        "2023/app-I",
+        "2023/sec-7.1",
+        "2023/fig-3",
+        "2023/fig-8",
+        "2023/sec-6.2",
+        "2023/app-H",
+        "2023/fig-2",
+    ])
 }

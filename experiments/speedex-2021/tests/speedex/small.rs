@@ -3,7 +3,7 @@
 use serde_json::Value;
 use walras_experiments_speedex_2021::convex::{self, Python};
 use walras_experiments_speedex_2021::record::Record;
-use walras_experiments_speedex_2021::{accuracy, cost, fewest, history, variants, warm};
+use walras_experiments_speedex_2021::{accuracy, buy_offers, cost, fewest, history, variants, warm};
 
 fn ours(record: &Record) -> &[Value] {
     record.result["ours"].as_array().unwrap()
@@ -117,6 +117,31 @@ fn days_of_a_history_clear_in_whole_units() {
     let unrealised = clearing["unrealised_per_realised_utility"]["max"].as_f64().unwrap();
     assert!((0.0..0.05).contains(&unrealised), "{clearing}");
     assert!(clearing["mu_achieved"]["max"].as_f64().unwrap() <= 1.0 / 1_024.0, "{clearing}");
+}
+
+#[test]
+fn who_wants_an_amount_is_served_by_a_sell_offer_whatever_a_buy_offer_gets() {
+    let setup = buy_offers::Setup::small();
+    let days = history::days_of(&setup.history, histories()).unwrap();
+    let record = buy_offers::run(&setup, &days).unwrap();
+    assert_eq!(record.table.lines().filter(|line| line.starts_with('|')).count(), 2 * setup.shares.len() + 2, "{}", record.table);
+    let mut before = 0;
+    for row in record.result["shares"].as_array().unwrap() {
+        let (bought, sold) = (&row["as_buy_offers"], &row["as_sell_offers"]);
+        // All of these trade, as `days_of_a_history_clear_in_whole_units` finds on the same days.
+        assert_eq!(sold["buyers"]["value_left_out_share"], 0.0, "{row}");
+        assert_eq!(sold["buyers"]["filled_in_full_share"], 1.0, "{row}");
+        assert_eq!(sold["other_offers"]["value_left_out_share"], 0.0, "{row}");
+        assert_eq!(sold["days_with_value_left_out"], 0, "{row}");
+        assert_eq!(bought["buyers"]["value_beyond_share"], 0.0, "{row}");
+        for share in [&bought["buyers"]["value_left_out_share"], &bought["worst_day_value_left_out_share"]] {
+            assert!((0.0..=1.0).contains(&share.as_f64().unwrap()), "{row}");
+        }
+        // A larger share has more of the same offers in it.
+        let count = sold["buyers"]["clearly_in_the_money"].as_u64().unwrap();
+        assert!(count > before && row["volume_ratio"].as_f64().unwrap() > 0.0, "{row}");
+        before = count;
+    }
 }
 
 #[test]
