@@ -23,6 +23,7 @@ mod feed;
 mod from_leaves;
 mod frozen;
 mod host;
+mod leaderless;
 mod leaf;
 mod leaves;
 mod numbered;

@@ -26,6 +26,7 @@ use crate::effect::{Effect, HandoverReason, WaiterAnswer};
 use crate::entry_backend::Backend;
 use crate::feed;
 use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
+use crate::leaderless::Leaderless;
 use crate::leaves::Leaves;
 use crate::numbered::NumberedWaiters;
 use crate::order_entry::{Charge, EntryBackend, EntryProtocol, OrderEntry};
@@ -123,6 +124,7 @@ pub struct Replica<P, D> {
     clocks_changed: bool,
     clock_error_ns: Option<i128>,
     storage: StorageWatch,
+    leaderless: Leaderless,
     peers: BTreeSet<ReplicaId>,
     entry_timeout_ns: u64,
     entry_look_ns: u64,
@@ -212,6 +214,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             clocks_changed: false,
             clock_error_ns: None,
             storage: StorageWatch::new(),
+            leaderless: Leaderless::new(),
             peers,
             entry_timeout_ns: entry.logon_timeout_ns,
             entry_look_ns: u64::MAX,
@@ -253,6 +256,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.tick(at)?;
         self.compare_clocks(at)?;
         self.follow_storage(at)?;
+        self.follow_leader(at);
         self.replace_idle_leader(at)?;
         if at.now_ns >= self.entry_look_ns.min(self.host.entry.fix_look_ns()) {
             self.host.entry.on_timer(at.now_ns);
@@ -456,6 +460,15 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         Ok(())
     }
 
+    /// Where orders are taken whoever leads, but nobody has been known to lead for long, participants should try another replica.
+    fn follow_leader(&mut self, at: GatewayTime) {
+        let Self { host, leaderless, .. } = self;
+        if host.fair.is_some() && leaderless.sends_away(at.now_ns, host.leader.is_some()) {
+            host.entry.refuse_all(RejectReason::VenueNotReady);
+            host.leaves.detach_all(None, &mut host.effects);
+        }
+    }
+
     /// A leader that sets a whole batch market aside, block after block, lets another try.
     fn replace_idle_leader(&mut self, at: GatewayTime) -> Result<(), Halt> {
         let Self { sequencer, host, .. } = self;
@@ -491,6 +504,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             publish_ns,
             tick_ns,
             self.storage.deadline_ns(self.sequencer.is_leading()),
+            self.leaderless.deadline_ns(),
         ];
         due.into_iter().min().unwrap_or(u64::MAX)
     }

@@ -328,20 +328,27 @@ impl Forwards {
         self.cancels.remove(&session);
     }
 
-    /// The leader does not take a command, nor those after it; whether that is to be reported: it is from the leader, and the
-    /// command is not answered meanwhile. What follows one that is answered is on its way, and nobody would send it again.
+    /// The leader does not take a command, nor those after it, unless it says that the number has another one; whether that is to be
+    /// reported: it is from the leader, and the command is not answered meanwhile. What follows one that is answered is on its way, and
+    /// nobody would send it again.
     pub fn on_refused(&mut self, from: ReplicaId, ordinal: Ordinal, reason: RejectReason) -> bool {
         let is_waiting = self.sessions.get(&ordinal.session).is_some_and(|places| places.contains_key(&ordinal.session_seq));
         if !is_waiting || self.leader.is_none_or(|leader| leader.id != from) {
             return false;
         }
         self.counts.refused += 1;
-        // One before it is missing at the leader: that one is sent again, and this one after it.
-        if reason != RejectReason::SessionSeqGap
-            && let Some(places) = self.sessions.get_mut(&ordinal.session)
-        {
-            self.unanswered -= places.split_off(&ordinal.session_seq).len();
+        let Some(places) = self.sessions.get_mut(&ordinal.session) else { return true };
+        let taken_back = match reason {
+            // One before it is missing at the leader: that one is sent again, and this one after it.
+            RejectReason::SessionSeqGap => 0,
+            // Something else came under its number by another gateway, and counts. What follows it is on its way as before.
+            RejectReason::SessionSeqReused => usize::from(places.remove(&ordinal.session_seq).is_some()),
+            _ => places.split_off(&ordinal.session_seq).len(),
+        };
+        if places.is_empty() {
+            self.sessions.remove(&ordinal.session);
         }
+        self.unanswered -= taken_back;
         true
     }
 
@@ -579,9 +586,16 @@ mod tests {
         assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(1)]);
         assert!(!forwards.on_refused(id(1), place(2), RejectReason::Overloaded), "it is told once");
         assert_eq!(take(&mut forwards, 20, 2), Some(order(2, 20)), "it reached the edge anew");
+        take(&mut forwards, 20, 3);
+        assert!(forwards.on_refused(id(1), place(2), RejectReason::SessionSeqReused));
+        assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(1), place(3)], "another gateway has sent the second");
+        forwards.on_refused(id(1), place(3), RejectReason::Overloaded);
         forwards.on_applied(place(1));
+        assert_eq!(take(&mut forwards, 20, 2), Some(order(2, 20)));
         assert!(!forwards.on_refused(id(1), place(1), RejectReason::Overloaded), "it is answered");
         assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(2)]);
+        assert!(forwards.on_refused(id(1), place(2), RejectReason::SessionSeqReused) && !forwards.is_unanswered(SessionId(4)));
+        take(&mut forwards, 20, 2);
         forwards.forget(SessionId(4));
         assert_eq!(forwards.unanswered(), 0);
     }

@@ -190,7 +190,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::LeafDropsUnanswered | Mutation::LeafStampsAgain => (&["leaves"], 1..=20),
         // Where the one after it was sent before, the leaf sends something else as that one.
         Mutation::LeafRenumbers => (&["done once", "leaves", "session"], 1..=20),
-        Mutation::LeafLosesReport => (&["reports"], 1..=20),
+        Mutation::LeafLosesReport => (&["reports", "progress"], 1..=20),
         Mutation::OrderByArrival | Mutation::SecondCopyCounts | Mutation::CountNoneLate => (&["hold"], 1..=20),
         Mutation::CopiesUnnumbered => (&["done once"], 1..=5),
         Mutation::ReleaseByOldDelay | Mutation::ReleaseEarly => (&["release"], 1..=5),

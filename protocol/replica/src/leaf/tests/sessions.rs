@@ -161,6 +161,21 @@ fn a_replica_that_answers_no_logon_is_left_though_clients_give_up_soon() {
     assert!(client.is_logged_on, "{:?}", client.logouts);
 }
 
+/// Who is connected to a replica that hears of no leader may find one elsewhere.
+#[test]
+fn a_replica_without_a_leader_sends_participants_away() {
+    let mut world = World::new();
+    let mut client = desk();
+    let line = log_on(&mut world, 1, &mut client, false);
+    assert!(client.is_logged_on, "{:?}", client.logouts);
+    [2, 3].into_iter().for_each(|number| world.kill(number));
+    world.pass(9_000 * MS);
+    assert!(!world.is_over(line), "an election may take a while");
+    world.wait("the replica gives up", |world| world.is_over(line));
+    world.give(line, &mut client);
+    assert!(client.logouts.iter().any(|text| text.contains("110")), "{:?}", client.logouts);
+}
+
 /// What came of a change and of a cancel is known only at the replica that dies. The next one says what they came to, not just what happened
 /// to the orders.
 #[test]
