@@ -21,6 +21,9 @@ use crate::wire::noise;
 /// KiB of the latest messages of each channel that the leaf keeps: so few that most of what attackers ask for is with the replicas.
 const KEPT_KIB: i64 = 4;
 
+/// A reader repeats a request after this.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
 /// A relay, and the first leaf gateway.
 #[derive(Clone, Debug)]
 pub struct Ports {
@@ -177,9 +180,13 @@ impl Reader {
             ensure!(begun.elapsed() < PATIENCE, "no market data comes");
         }
         let (channel, first) = self.latest.context("a message")?;
-        self.leaf.ask(&Request { channel, first, count: 1 }, self.tree, walras_access::now().0, self.requests)?;
-        let mut is_here = false;
+        let (mut is_here, mut asked) = (false, None::<Instant>);
         while !is_here {
+            // For a message that it keeps no more the leaf asks a replica, and answers when it is asked again.
+            if asked.is_none_or(|asked| asked.elapsed() >= ASK_AGAIN) {
+                self.leaf.ask(&Request { channel, first, count: 1 }, self.tree, walras_access::now().0, self.requests)?;
+                asked = Some(Instant::now());
+            }
             let latest = &mut self.latest;
             self.leaf.receive(|packet| {
                 let header = packet.header();

@@ -3,7 +3,8 @@
 use walras_consensus::{MemberChange, ReadToken, ReplicaId};
 
 use super::event::{Event, Phase};
-use super::machine::{Fortune, place_of, replica_id};
+use super::machine::Fortune;
+use super::places::{place_of, replica_id};
 use super::world::World;
 use crate::common::checks::Violation;
 

@@ -9,8 +9,8 @@ use walras_wire::{Command, OrderCommand, decode_command, encode_command};
 
 use super::checks::Checks;
 use super::frames::{self, Frames};
-use super::leaves::leaf_ids;
 use super::mutation::Mutation;
+use super::places::leaf_ids;
 use super::replica::{StreamId, address};
 use super::shard_place::OfShards;
 use crate::common::batches::MARKET;
@@ -103,7 +103,7 @@ impl Client {
     ) -> Self {
         let mut choices = Choices::of_random(random.fork(number as u64 + 100));
         let skew_ns = choices.below(2 * SKEW_NS_MAX) as i64 - SKEW_NS_MAX as i64;
-        let address_of = |at: usize| address(super::machine::replica_id(at));
+        let address_of = |at: usize| address(super::places::replica_id(at));
         let cancels = number % 4 == 3;
         let gateways: Vec<String> = match account {
             // Who wants his orders cancelled with the connection has one.

@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
-use super::machine::{Fortune, replica_id};
+use super::machine::Fortune;
 use super::mutation::Mutation;
+use super::places::replica_id;
 use super::replica::StartError;
 use super::world::World;
 use crate::common::checks::Violation;

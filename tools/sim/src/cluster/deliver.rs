@@ -5,9 +5,10 @@ use walras_sequencer::Halt;
 
 use super::client::Doing;
 use super::event::{Event, Phase};
-use super::leaves::LEAVES_FROM;
-use super::machine::{Fortune, place_of, replica_id};
+use super::machine::Fortune;
 use super::net::{Direction, End, Flow};
+use super::places::LEAVES_FROM;
+use super::places::{place_of, replica_id};
 use super::replica::{FIX_FROM, Moment, Out, Process, ReplicaTimer, SIGNED_FROM, Stop, StreamId, fair};
 use super::shard_place::{NUMBERS_FROM, Notice};
 use super::strikes::SHORT_RESTART_NS;

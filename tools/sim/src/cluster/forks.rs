@@ -16,8 +16,8 @@ use walras_log_store::sim_disk::SimFaults;
 use walras_sequencer::is_of_consensus;
 
 use super::event::{Event, Phase};
-use super::machine::{place_of, replica_id};
 use super::mutation::Mutation;
+use super::places::{place_of, replica_id};
 use super::replica::{Moment, Out, Process, ReplicaTimer, Stop};
 use super::under_way::{Fork, ForkEvent, LinkOf, Peer, Side, stamp};
 use super::world::World;

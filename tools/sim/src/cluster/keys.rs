@@ -10,9 +10,9 @@ use walras_testkit::{Choices, Random};
 use walras_types::AccountId;
 
 use super::event::{Event, Phase};
-use super::machine::{place_of, replica_id};
 use super::mutation::Mutation;
 use super::net::End;
+use super::places::{place_of, replica_id};
 use super::signed_order::{METHOD, PATH};
 use super::under_way::KeyNews;
 use super::world::World;

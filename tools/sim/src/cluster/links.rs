@@ -2,8 +2,8 @@
 //! had a connection to a process that was killed learns of it from the dead one's system. A machine whose power fails says nothing.
 
 use super::event::{Event, Phase};
-use super::machine::replica_id;
 use super::net::End;
+use super::places::replica_id;
 use super::world::World;
 use crate::common::checks::Violation;
 

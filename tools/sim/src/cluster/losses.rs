@@ -13,8 +13,9 @@ use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 
 use super::event::{Event, Phase};
 use super::faults::Fault;
-use super::machine::{Fortune, replica_id};
+use super::machine::Fortune;
 use super::mutation::Mutation;
+use super::places::replica_id;
 use super::replica::Process;
 use super::under_way::Replacement;
 use super::world::World;

@@ -1,6 +1,5 @@
 //! A machine: what stays when its process ends.
 
-use walras_consensus::ReplicaId;
 use walras_engine::versions::NEWEST;
 use walras_types::EngineVersion;
 
@@ -116,14 +115,4 @@ impl Machine {
             is_quiet: self.is_quiet,
         }
     }
-}
-
-/// Replicas count from 1.
-pub(super) fn replica_id(at: usize) -> ReplicaId {
-    ReplicaId::new(at as u64 + 1).expect("it is not 0")
-}
-
-/// And back.
-pub(super) fn place_of(replica: ReplicaId) -> usize {
-    usize::try_from(replica.get() - 1).expect("replicas are few")
 }

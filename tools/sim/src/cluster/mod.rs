@@ -25,6 +25,7 @@ mod machine;
 mod mutation;
 mod net;
 mod overlay;
+mod places;
 mod planted;
 mod replica;
 mod report;

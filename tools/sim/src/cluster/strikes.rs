@@ -6,8 +6,9 @@ use walras_log_store::sim_disk::SimFaults;
 
 use super::event::{Event, Phase};
 use super::faults::{Fault, Lasting};
-use super::machine::{Fortune, replica_id};
+use super::machine::Fortune;
 use super::net::End;
+use super::places::replica_id;
 use super::replica::{FIX_FROM, Moment, Process, StartError, StartFrom, Started};
 use super::world::World;
 use crate::common::checks::Violation;

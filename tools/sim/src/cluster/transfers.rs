@@ -4,8 +4,8 @@ use bytes::Bytes;
 use walras_replica_log::{IncomingId, SnapshotInfo};
 
 use super::event::Event;
-use super::machine::replica_id;
 use super::net::End;
+use super::places::replica_id;
 use super::under_way::Transfer;
 use super::world::World;
 use crate::common::checks::Violation;

@@ -8,8 +8,8 @@ use walras_testkit::Choices;
 use walras_types::EngineVersion;
 
 use super::event::{Event, Phase};
-use super::machine::replica_id;
 use super::mutation::Mutation;
+use super::places::replica_id;
 use super::world::World;
 use crate::common::checks::Violation;
 

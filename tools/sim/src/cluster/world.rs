@@ -20,10 +20,11 @@ use super::fix::trader::{FixTrader, traders};
 use super::frames;
 use super::keys::SharedKeys;
 use super::leaves::Leaves;
-use super::machine::{Fortune, Machine, replica_id};
+use super::machine::{Fortune, Machine};
 use super::mutation::Mutation;
 use super::net::{End, Network};
 use super::overlay::Overlay;
+use super::places::replica_id;
 use super::replica::{FIX_FROM, Out, Process, ReplicaTimer, SIGNED_FROM, VENUE_BOUND_NS};
 use super::report::{Report, Settings};
 use super::requester::Requester;
@@ -820,7 +821,7 @@ impl World {
         let Some(entry) = self.checks.borrow().last_entry() else { return Ok(()) };
         let Self { machines, members, fork, .. } = self;
         let holds = |id| {
-            let at = super::machine::place_of(id);
+            let at = super::places::place_of(id);
             let machine = &machines[at];
             let disk = fork.as_ref().and_then(|fork| fork.disk_in_place_of(at)).unwrap_or(&machine.disk);
             // A disk that does not open says nothing either way; one that is lost may have had it.

@@ -233,11 +233,11 @@ fn by_fix_at_leaf_gateways_nothing_is_lost_and_books_are_the_engines() {
     println!("{sum:#?}");
     let venues = 2 * (seed_count() / 10);
     for (what, count, least) in [
-        ("logons", sum.fix_logons, 40),
+        ("logons", sum.fix_logons, 20),
         ("messages that became commands", sum.fix_commands, 60),
         ("execution reports", sum.fix_reports, 100),
         ("leaf gateways killed", sum.leaf_crashes, 2),
-        ("books read", sum.fix_books, 50),
+        ("books read", sum.fix_books, 25),
     ] {
         assert!(count >= least * venues, "{count} {what} in {venues} venues test little");
     }

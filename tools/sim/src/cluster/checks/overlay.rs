@@ -9,7 +9,7 @@ use walras_types::LogIndex;
 
 use super::readers::Readers;
 use super::{Checks, Reading, View};
-use crate::cluster::machine::replica_id;
+use crate::cluster::places::replica_id;
 use crate::common::checks::Violation;
 
 /// Checkers know leaf gateways that release market data by this id and the next ones.

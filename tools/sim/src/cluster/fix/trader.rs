@@ -11,8 +11,8 @@ use walras_types::{AccountId, Side, SizeLots};
 use super::asked::FixAsked;
 use super::client::{Broken, FixClient, Names};
 use super::message::{Received, stamp};
-use crate::cluster::leaves::{LEAVES, LEAVES_FROM};
 use crate::cluster::mutation::Mutation;
+use crate::cluster::places::{LEAVES, LEAVES_FROM};
 use crate::cluster::replica::StreamId;
 
 /// Its orders' names are numbers from here on, a different million for each program, below those of programs that sign each order.

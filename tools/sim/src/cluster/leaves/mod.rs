@@ -6,7 +6,6 @@ mod wrong;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use walras_consensus::ReplicaId;
 use walras_fair_access::clock::ClockStatus;
 use walras_gateway::session::{ServerSettings, VenueKeys};
 use walras_gateway::{Gateway, GatewayConfig, Rate};
@@ -16,20 +15,17 @@ use walras_testkit::{Choices, Random};
 use walras_types::TimeNs;
 
 use super::event::{Event, Phase};
-use super::machine::{place_of, replica_id};
 use super::mutation::Mutation;
 use super::net::{Direction, End, Flow};
+use super::places::{LEAVES, LEAVES_FROM, place_of, replica_id};
 use super::replica::{StreamId, Streams, fair, fix_settings, protocol_of};
 use super::world::World;
 use crate::common::checks::Violation;
 use crate::common::clock::EPOCH_NS;
 use wrong::WrongLeaf;
 
-/// Where leaves stand behind machines: their ids are no replica's.
-pub(super) const LEAVES_FROM: usize = 40;
 /// Their links count as streams of clients from this number on.
 const LINKS_FROM: usize = 1_000;
-pub(super) const LEAVES: usize = 2;
 
 /// A leaf dies about this often in a storm, and starts again after this at most.
 const DIES_NS: u64 = 4_000_000_000;
@@ -38,11 +34,6 @@ const DOWN_NS_MAX: u64 = 400_000_000;
 const LINK_NS: u64 = 30_000_000;
 /// The clock of a leaf is off by less.
 const ERROR_NS: u64 = 50_000;
-
-/// Ids of leaves.
-pub(super) fn leaf_ids() -> impl Iterator<Item = ReplicaId> {
-    (0..LEAVES).map(|leaf| replica_id(LEAVES_FROM + leaf))
-}
 
 /// All leaves of a venue.
 pub(super) struct Leaves {

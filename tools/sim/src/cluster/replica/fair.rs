@@ -11,9 +11,9 @@ use walras_sequencer::{FairAccess, ForwardSettings, GatewayMessage, GatewayTime,
 
 use super::{GATEWAYS, Moment};
 use crate::cluster::checks::{Checks, Stamped};
-use crate::cluster::leaves::LEAVES_FROM;
-use crate::cluster::machine::place_of;
 use crate::cluster::mutation::Mutation;
+use crate::cluster::places::LEAVES_FROM;
+use crate::cluster::places::place_of;
 
 /// Further apart than any clock here: no gateway is an outlier.
 const FAR_APART_NS: u64 = u64::MAX >> 2;

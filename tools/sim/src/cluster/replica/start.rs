@@ -31,8 +31,8 @@ use super::storage::Storage;
 use super::watch::Watch;
 use super::{fair, releases};
 use crate::cluster::checks::Checks;
-use crate::cluster::leaves::leaf_ids;
 use crate::cluster::mutation::Mutation;
+use crate::cluster::places::leaf_ids;
 use crate::cluster::tempo::Density;
 use crate::common::disk::VenueDisk;
 
