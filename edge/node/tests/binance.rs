@@ -619,12 +619,13 @@ fn the_websocket_api_answers_as_its_twins_do() {
     let several = ask(&mut socket, "ticker", &json!({"symbols": ["BTCUSD"], "windowSize": "4h", "type": "MINI"}));
     assert_eq!((&several["result"][0]["count"], several["result"][0].get("priceChange")), (&json!(1), None), "{several}");
 
-    let own: [(&str, &str, &[(&str, &str)]); 5] = [
-        ("account.commission", "account/commission", &[("symbol", "BTCUSD")]),
-        ("account.rateLimits.orders", "rateLimit/order", &[]),
-        ("allOrderLists", "allOrderList", &[]),
-        ("openOrderLists.status", "openOrderList", &[]),
-        ("myFilters", "myFilters", &[("symbol", "BTCUSD")]),
+    let (of_symbol, of_all) = (&[("symbol", "BTCUSD")][..], &[][..]);
+    let own = [
+        ("account.commission", "account/commission", of_symbol),
+        ("account.rateLimits.orders", "rateLimit/order", of_all),
+        ("allOrderLists", "allOrderList", of_all),
+        ("openOrderLists.status", "openOrderList", of_all),
+        ("myFilters", "myFilters", of_symbol),
     ];
     for (method, path, params) in own {
         let answer = ask(&mut socket, method, &signed_params(&venue, params));

@@ -20,5 +20,5 @@ pub(crate) fn offer_of(id: u64, offer: &synthetic::Offer) -> Option<Offer> {
 /// A market of all of these that there can be.
 pub(crate) fn market_of(asset_count: usize, offers: &[synthetic::Offer]) -> BatchMarket {
     let offers: Vec<_> = (0..).zip(offers).filter_map(|(id, offer)| Some((pair_of(offer), offer_of(id, offer)?))).collect();
-    BatchMarket::build(asset_count, &offers, &[], Vec::new()).unwrap()
+    BatchMarket::build(asset_count, &offers, &[], Vec::new()).expect("offers are of known assets")
 }

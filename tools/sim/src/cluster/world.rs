@@ -314,7 +314,7 @@ impl World {
             random.fork(1_001 + u64::from(account.0)).fill(&mut entropy);
             ClientKey::generate(Algorithm::HmacSha256, &entropy)
         };
-        let fix = if has_fix { traders(&of_fix.fork(1), &key_of, has_leaves, mutation) } else { Vec::new() };
+        let fix = if has_fix { traders(&of_fix.fork(1), key_of, has_leaves, mutation) } else { Vec::new() };
         for trader in &fix {
             checks.borrow_mut().add_fix(trader.account, trader.names());
         }
