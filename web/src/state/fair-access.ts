@@ -29,6 +29,8 @@ export interface FairLook {
 export class FairDesk {
   /** Whether the venue has fair access, as its status says. */
   readonly isOn = new Signal(false);
+  /** Whether its status has come. */
+  isKnown = false;
   readonly look = new Signal<FairLook | null>(null);
   /** Why the last question had no answer. */
   readonly trouble = new Signal<string | null>(null);

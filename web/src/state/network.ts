@@ -6,6 +6,9 @@ import { Signal } from "../base/signal.ts";
 import { errorText } from "../texts/error-text.ts";
 
 const ASK_EVERY_MS = 1_000;
+/** Whether the venue has fair access is known a moment after the page has begun. So long is that waited for. */
+const KNOWN_WITHIN_MS = 1_000;
+const LOOK_AGAIN_MS = 20;
 
 export interface NetworkLook {
   cluster: ClusterView;
@@ -23,11 +26,13 @@ export class NetworkDesk {
   readonly shownTree = new Signal(0);
   /** Why the last question had no answer. */
   readonly trouble = new Signal<string | null>(null);
-  readonly #hasFair: () => boolean;
+  readonly #hasFair: () => boolean | null;
+  readonly #begunMs = performance.now();
   #shown = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(hasFair: () => boolean) {
+  /** `hasFair` is null as long as nobody knows. */
+  constructor(hasFair: () => boolean | null) {
     this.#hasFair = hasFair;
   }
 
@@ -51,9 +56,14 @@ export class NetworkDesk {
   }
 
   async #ask(): Promise<void> {
+    const isFair = this.#hasFair();
+    // Otherwise what is known of delays would come a second after the rest, and push it down.
+    if (isFair === null && performance.now() - this.#begunMs < KNOWN_WITHIN_MS) {
+      this.#timer = setTimeout(() => void this.#ask(), LOOK_AGAIN_MS);
+      return;
+    }
     try {
       if (!document.hidden) {
-        const isFair = this.#hasFair();
         const [cluster, fair, latency] = await Promise.all([
           client.call("getCluster", {}), isFair ? client.call("getFairAccess", {}) : null, isFair ? client.call("getLatency", {}) : null,
         ]);

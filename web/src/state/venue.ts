@@ -36,7 +36,7 @@ export class Venue {
   readonly stream: Stream;
   readonly desk: BatchDesk;
   readonly fair = new FairDesk();
-  readonly network = new NetworkDesk(() => this.fair.isOn.value);
+  readonly network = new NetworkDesk(() => (this.fair.isKnown ? this.fair.isOn.value : null));
   readonly tickers = new Tickers();
   #assets: Asset[] = [];
   /** Of the account that is signed in. */
@@ -196,6 +196,7 @@ export class Venue {
     switch (message.type) {
       case "status":
         this.status.value = message;
+        this.fair.isKnown = true;
         if (this.fair.isOn.value !== message.fair_access) this.fair.isOn.value = message.fair_access;
         return;
       case "account": {
