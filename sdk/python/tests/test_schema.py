@@ -89,7 +89,9 @@ class Asked(walras.Client):
     def request(self, method: str, path: str, body: Any = None, *, signed: bool = True, fresh: bool = False) -> Any:
         self.asked.append((method, path.partition("?")[0]))
         rows = {
-            "/v1/batches": {"name": "main", "market_id": 0, "domain": "00", "assets": ["USD"], "interval_ms": 50},
+            "/v1/batches": {
+                "name": "main", "market_id": 0, "domain": "00", "assets": ["USD"], "interval_ms": 50, "collecting_block": "1",
+            },
             "/v1/transactions": {"sequence": "5", "status": "cleared"},
         }
         return Nothing(self.asked[-1][1], rows)
