@@ -24,24 +24,40 @@ const SIZE: Size = Size {
     },
 };
 
+/// On a busy machine a service may have no turn in a block as short as [`SIZE`] has: what did not survive is tried again in longer ones.
 fn survives(shape: Shape, names: &[&str], descriptors: Option<u32>) {
+    let failed = attacked(shape, names, descriptors, &SIZE);
+    let names: Vec<&str> = failed.iter().map(|(name, _)| *name).collect();
+    if !names.is_empty() {
+        let block = 6 * SIZE.block;
+        let failed = attacked(shape, &names, descriptors, &Size { block, ..SIZE });
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
+}
+
+/// The attacks that a venue did not survive, each with why.
+fn attacked<'n>(shape: Shape, names: &[&'n str], descriptors: Option<u32>, size: &Size) -> Vec<(&'n str, String)> {
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_walras-siege")).to_path_buf();
     let ground = Ground { program, dir: dir.path().join("venue"), shape, descriptors };
     let attacks: Vec<Attack> = ATTACKS.into_iter().filter(|attack| names.contains(&attack.name)).collect();
     assert_eq!(attacks.len(), names.len());
-    let outcomes = run(&ground, &attacks, &SIZE, |_| ()).unwrap();
+    let outcomes = run(&ground, &attacks, size, |_| ()).unwrap();
     assert_eq!(outcomes.len(), names.len());
+    let mut failed = Vec::new();
     for outcome in outcomes {
-        assert_eq!(outcome.not_survived, None, "{outcome:#?}");
         assert!(names == ["nothing"] || outcome.attackers.opened > 0, "{outcome:#?}");
-        for service in Service::ALL {
+        let is_unserved = |service: &Service| {
             let is_measured = !matches!(service, Service::Again | Service::LeafConnect) || shape == Shape::Tree;
-            let seen = outcome.services.iter().find(|seen| seen.service == service);
-            let served = seen.map_or(0, |seen| seen.attacked.served);
-            assert!(served > 0 || !is_measured, "{} was not served: {outcome:#?}", service.name());
-        }
+            let seen = outcome.services.iter().find(|seen| seen.service == *service);
+            is_measured && seen.map_or(0, |seen| seen.attacked.served) == 0
+        };
+        let unserved = Service::ALL.into_iter().find(is_unserved).map(|service| format!("{} was not served", service.name()));
+        let why = outcome.not_survived.clone().or(unserved);
+        let name = names.iter().find(|name| **name == outcome.attack).copied().expect("it was asked for");
+        failed.extend(why.map(|why| (name, format!("{why}: {outcome:#?}"))));
     }
+    failed
 }
 
 #[test]
