@@ -1,10 +1,11 @@
 //! Batch markets as bytes and back, and whether they hold together.
 //!
 //! Little endian: accounts for batch markets behind a length u64 ([`walras_batch::Accounts::snapshot`]); the count of markets u32, then for
-//! each by id: definition, phase, assets (count u16, count of currencies u16 or 0 where all are), what accounts cost in the batch that collects and in those after it, 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]),
-//! transactions collected (count u32), those left out of the closed batch u32, 0 or 1 and the last block: header behind a length u32
-//! ([`walras_batch::BlockHeader::bytes`]), roots of accounts, offers and state, root of accounts touched, time, log index, transactions left out
-//! u32, offers that traded u64, gap.
+//! each by id: definition, phase, assets (count u16, count of currencies u16 or 0 where all are), what accounts cost in the batch
+//! that collects and in those after it, 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]), transactions
+//! collected (count u32), those left out of the closed batch u32, 0 or 1 and the last block: header behind a length u32
+//! ([`walras_batch::BlockHeader::bytes`]), roots of accounts, offers and state, root of accounts touched, time, log index,
+//! transactions left out u32, offers that traded u64, gap.
 
 use std::collections::BTreeSet;
 

@@ -75,8 +75,8 @@ pub struct AddBatchAsset {
     pub asset: AssetId,
 }
 
-/// Sets how many of a batch market's assets are currencies, before it is opened for the first time: those that it was given first. Two assets
-/// of which neither is a currency do not trade with each other. Where this is never set, all assets are currencies.
+/// Sets how many of a batch market's assets are currencies, before it is opened for the first time: those that it was given first.
+/// Two assets of which neither is a currency do not trade with each other. Where this is never set, all assets are currencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetBatchCurrencies {
     /// Where.

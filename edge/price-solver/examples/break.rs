@@ -2,9 +2,9 @@
 //! -- [SECONDS] [SEED] [FOLDER]`.
 //!
 //! It climbs hills: from a market of a family it changes some offers at random, keeps what makes the search longer, and begins with
-//! another market after a while ([`walras_price_solver::climb`], which a test runs for a few hills). A market without prices is made smaller, as long
-//! as it has none, and written to the folder as lines `sell,buy,limit,amount` for `tests/found`. The exit status is 1 if any was
-//! found.
+//! another market after a while ([`walras_price_solver::climb`], which a test runs for a few hills). A market without prices is
+//! made smaller, as long as it has none, and written to the folder as lines `sell,buy,limit,amount` for `tests/found`. The exit
+//! status is 1 if any was found.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

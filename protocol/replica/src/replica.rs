@@ -460,7 +460,8 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         Ok(())
     }
 
-    /// Where orders are taken whoever leads, but nobody has been known to lead for long, participants should try another replica.
+    /// With fair access a replica takes orders whether it leads or not. Where it has known no leader for long, participants should try
+    /// another one.
     fn follow_leader(&mut self, at: GatewayTime) {
         let Self { host, leaderless, .. } = self;
         if host.fair.is_some() && leaderless.sends_away(at.now_ns, host.leader.is_some()) {

@@ -26,7 +26,8 @@ def error(code: int, **more: Any) -> dict[str, Any]:
 
 
 class FakeVenue:
-    """Takes commands as planned: ``lose`` carries one out and ends the connection without an answer; a number refuses; others are answered."""
+    """Takes commands as planned: ``lose`` carries one out and ends the connection without an answer; a number refuses; others are
+    answered."""
 
     def __init__(self, plan: list[str | int | dict[str, Any]]) -> None:
         self.plan = plan

@@ -359,8 +359,8 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
         return await self.carry_many(commands)
 
     def numbered(self, session: Session | int, session_seq: int) -> OneNumber:
-        """For one call of ``submit``, ``cancel``, ``amend``, ``mass_cancel`` or ``many``, under this number of a session: where the answer is
-        lost, make the same call again under the same number, over this or another connection, and it takes effect once.
+        """For one call of ``submit``, ``cancel``, ``amend``, ``mass_cancel`` or ``many``, under this number of a session: where the
+        answer is lost, make the same call again under the same number, over this or another connection, and it takes effect once.
 
         It is for programs that count by themselves, such as those that keep their numbers on disk; :meth:`session` counts and sends again.
         """
@@ -416,7 +416,8 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
 
 
 class Stream(PlainOrders["schema.WsReply", "schema.WsMassCancelReply", "schema.OrderAnswer | schema.MassCancelAnswer"]):
-    """:class:`AsyncStream` without asyncio: ``with client.stream() as stream:``, and ``for message in stream``. It reads in a thread of its own."""
+    """:class:`AsyncStream` without asyncio: ``with client.stream() as stream:``, and ``for message in stream``. It reads in a
+    thread of its own."""
 
     def __init__(self, client: Client) -> None:
         self._orders = self._inner = AsyncStream(client)

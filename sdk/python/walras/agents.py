@@ -3,7 +3,8 @@
 The classes are those that agent-based studies share: zero intelligence, value, momentum, market makers, snipers who race them to news, and
 executions of a large order as a share of the volume. Orders and data take time to travel; a design says what the venue does about it:
 continuous matching or a batch every so often, ``d_s`` (orders are held so long and put in the order in which they reached the venue's edge)
-and ``d_h`` (data is held so long and given to all at once), tick, fees, allocation. A run is a function of design, agents and seed: its ``state_hash`` is the same wherever it is made.
+and ``d_h`` (data is held so long and given to all at once), tick, fees, allocation. A run is a function of design, agents and seed:
+its ``state_hash`` is the same wherever it is made.
 
 >>> from walras import agents
 >>> people = agents.population(zero_intelligence=20, market_makers=2, snipers=2)
@@ -11,7 +12,8 @@ and ``d_h`` (data is held so long and given to all at once), tick, fees, allocat
 >>> [row["design"] for row in rows]
 ['continuous', 'continuous', 'batch', 'batch']
 
-Studies spread over processes or machines by ``map=``: ``multiprocessing.Pool().map``, an executor's ``map``, or a function around Ray or Dask.
+Studies spread over processes or machines by ``map=``: ``multiprocessing.Pool().map``, an executor's ``map``, or a function around
+Ray or Dask.
 """
 
 from __future__ import annotations
@@ -166,8 +168,8 @@ class Agent:
 
 @dataclass
 class ZeroIntelligence(Agent):
-    """Buys and sells at random, at prices around the middle; keeps at most ``orders_max`` orders, and cancels the oldest (Gode and Sunder 1993;
-    Farmer, Patelli and Zovko 2005)."""
+    """Buys and sells at random, at prices around the middle; keeps at most ``orders_max`` orders, and cancels the oldest (Gode and
+    Sunder 1993; Farmer, Patelli and Zovko 2005)."""
 
     lots_max: int = 10
     #: Prices lie up to this share of the value from the middle, to either side.
@@ -580,8 +582,8 @@ def study(
 ) -> list[dict[str, Any]]:
     """The same agents and news under each design, with each seed: a row of figures for each run, design by design.
 
-    ``map`` is called once with a function and a list of tasks, all of which can be pickled. ``pandas.DataFrame(rows).groupby("design").mean(
-    numeric_only=True)`` compares the designs; runs of one seed have the same news.
+    ``map`` is called once with a function and a list of tasks, all of which can be pickled.
+    ``pandas.DataFrame(rows).groupby("design").mean(numeric_only=True)`` compares the designs; runs of one seed have the same news.
     """
     every = list(seeds)
     tasks = [(name, design, list(agents), seed, seconds, news) for name, design in designs.items() for seed in every]

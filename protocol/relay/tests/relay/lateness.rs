@@ -38,9 +38,9 @@ impl World {
         }
     }
 
-    /// Runs so many intervals with a piece each millisecond. `transit_ns` is how long a piece takes to a receiver, `None` where that is dead
-    /// or misses it; `lie` alters a receiver's report. Returns the share of pieces of the last half that came late to any receiver, in
-    /// percent.
+    /// Runs so many intervals with a piece each millisecond. `transit_ns` is how long a piece takes to a receiver, `None` where
+    /// that is dead or misses it; `lie` alters a receiver's report. Returns the share of pieces of the last half that came late to
+    /// any receiver, in percent.
     fn run(
         &mut self,
         intervals: u64,

@@ -28,7 +28,7 @@ pub(in crate::runtime) struct Declared {
     /// The last step, and when it was taken.
     asked: Option<(Command, Instant)>,
     /// What was said of each section, so that it is said once.
-    told: Vec<Option<String>>,
+    said: Vec<Option<String>>,
 }
 
 /// What a section wants of the state.
@@ -46,7 +46,7 @@ enum Step {
 impl Declared {
     pub(in crate::runtime) fn new(sections: &[config::Batch]) -> Self {
         let begun = Instant::now();
-        Self { sections: sections.to_vec(), next_look: begun, begun, asked: None, told: vec![None; sections.len()] }
+        Self { sections: sections.to_vec(), next_look: begun, begun, asked: None, said: vec![None; sections.len()] }
     }
 
     /// When to look next; never where nothing is declared.
@@ -60,7 +60,7 @@ impl Declared {
             return None;
         }
         self.next_look = now + LOOK_EVERY;
-        for (section, told) in self.sections.iter().zip(&mut self.told) {
+        for (section, said) in self.sections.iter().zip(&mut self.said) {
             match step(section, engine, catalog) {
                 Step::None => {}
                 Step::Waits(assets) => {
@@ -70,10 +70,10 @@ impl Declared {
                              configuration",
                             assets.join(", ")
                         );
-                        say(section, told, how);
+                        say(section, said, how);
                     }
                 }
-                Step::Differs(how) => say(section, told, format!("is not as the configuration says: {how}")),
+                Step::Differs(how) => say(section, said, format!("is not as the configuration says: {how}")),
                 Step::Ask(command) => {
                     // A domain is drawn anew each time: the command is another, and asks for the same.
                     let same = |asked: &Command| {
@@ -101,10 +101,10 @@ impl Declared {
 }
 
 /// Says something of a section, unless that was the last thing said.
-fn say(section: &config::Batch, told: &mut Option<String>, how: String) {
-    if told.as_ref() != Some(&how) {
+fn say(section: &config::Batch, said: &mut Option<String>, how: String) {
+    if said.as_ref() != Some(&how) {
         warn!("batch market {:?} {how}", section.name);
-        *told = Some(how);
+        *said = Some(how);
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
         apply(&mut engine, &create);
         now += LOOK_EVERY;
         assert_eq!(declared.step(now, &engine, &catalog), None, "the version in force has no currencies");
-        assert!(declared.told[0].as_ref().is_some_and(|told| told.contains("finish the upgrade")), "{:?}", declared.told);
+        assert!(declared.said[0].as_ref().is_some_and(|said| said.contains("finish the upgrade")), "{:?}", declared.said);
         apply(&mut engine, &Command::Venue(VenueCommand::SetEngineVersion(walras_engine::versions::NEWEST)));
         now += LOOK_EVERY;
         while let Some(command) = declared.step(now, &engine, &catalog) {
@@ -235,7 +235,7 @@ mod tests {
         let fewer = config::Batch { currencies: vec!["USD".into()], ..section };
         let mut fewer = Declared::new(&[fewer]);
         assert_eq!(fewer.step(now + LOOK_EVERY, &engine, &catalog), None, "only a warning");
-        assert!(fewer.told[0].is_some());
+        assert!(fewer.said[0].is_some());
     }
 
     #[test]
@@ -258,9 +258,9 @@ mod tests {
         let mut now = Instant::now();
         assert_eq!(declared.step(now, &engine, &catalog), None, "there are no assets");
         let mut waits = Declared::new(std::slice::from_ref(&section));
-        assert_eq!((waits.step(now, &engine, &catalog), &waits.told[0]), (None, &None), "they may be created any moment");
+        assert_eq!((waits.step(now, &engine, &catalog), &waits.said[0]), (None, &None), "they may be created any moment");
         assert_eq!(waits.step(now + 2 * WAITS_AFTER, &engine, &catalog), None);
-        assert!(waits.told[0].as_ref().is_some_and(|told| told.contains("no asset USD, EUR: create it")), "{:?}", waits.told);
+        assert!(waits.said[0].as_ref().is_some_and(|said| said.contains("no asset USD, EUR: create it")), "{:?}", waits.said);
         for (id, name) in [(0, "USD"), (1, "EUR")] {
             let spec = AssetSpec { asset: AssetId(id), symbol: Symbol::new(name).unwrap(), decimals: 6 };
             apply(&mut engine, &Command::Venue(VenueCommand::CreateAsset(spec)));
@@ -300,12 +300,12 @@ mod tests {
         }
         let mut unknown = charging("1 GBP");
         assert_eq!(
-            (unknown.step(now + 3 * LOOK_EVERY, &engine, &catalog), unknown.told[0].is_some()),
+            (unknown.step(now + 3 * LOOK_EVERY, &engine, &catalog), unknown.said[0].is_some()),
             (None, true),
             "only a warning"
         );
         let mut other = Declared::new(&[config::Batch { interval_ms: 30, mu: 9, ..section }]);
         assert_eq!(other.step(now + 3 * LOOK_EVERY, &engine, &catalog), None, "only a warning");
-        assert!(other.told[0].is_some());
+        assert!(other.said[0].is_some());
     }
 }

@@ -410,8 +410,8 @@ impl<D: Disk> ReplicaThread<D> {
         Ok(())
     }
 
-    /// The consensus sends again what is lost. Reports for a gateway are lost with its link alone: where one does not fit, the link ends, and
-    /// the gateway asks for what it lacks.
+    /// The consensus sends again what is lost. Reports for a gateway are lost with its link alone: where one does not fit, the link
+    /// ends, and the gateway asks for what it lacks.
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
         if matches!(self.links.send(to, bytes), Err(SendError::QueueFull(_))) && self.replica.is_leaf(to) {
             self.links.cut(to, &mut self.link_events);

@@ -176,8 +176,8 @@ fn a_replica_without_a_leader_sends_participants_away() {
     assert!(client.logouts.iter().any(|text| text.contains("110")), "{:?}", client.logouts);
 }
 
-/// What came of a change and of a cancel is known only at the replica that dies. The next one says what they came to, not just what happened
-/// to the orders.
+/// What came of a change and of a cancel is known only at the replica that dies. The next one says what they came to, not just what
+/// happened to the orders.
 #[test]
 fn what_was_on_its_way_is_said_by_what_was_asked() {
     let mut world = World::new();

@@ -205,7 +205,7 @@ fn from_before(expected: &[Expected], opened: LogIndex) -> u64 {
     expected.partition_point(|report| report.log_index <= opened) as u64
 }
 
-/// Whether FIX has an execution report for it, whoever asked.
+/// Whether FIX has an execution report for it, by whatever way it was asked for.
 fn must_be_told(report: &Expected) -> bool {
     match &report.event {
         ReportEvent::Filled(_) => true,
@@ -225,7 +225,10 @@ fn must_be_told(report: &Expected) -> bool {
 /// Whether a command is what a message asks.
 fn is_what(asked: Option<&FixAsked>, command: &Command, account: AccountId) -> bool {
     // What the log does not take becomes its own rejection.
-    let is_refused = |id: Option<ClientOrderId>| matches!(command, Command::Invalid(invalid) if invalid.account == Some(account) && (id.is_none() || invalid.client_order_id == id));
+    let is_refused = |id: Option<ClientOrderId>| {
+        let Command::Invalid(invalid) = command else { return false };
+        invalid.account == Some(account) && (id.is_none() || invalid.client_order_id == id)
+    };
     match (asked, command) {
         (None, Command::Invalid(InvalidCommand { account: of, content: ContentDigest(0), .. })) => *of == Some(account),
         (None, _) => false,
