@@ -457,8 +457,7 @@ impl PartWork<'_> {
         };
         let mut faults = Vec::new();
         joined::for_each_chain(transactions, group, |chain| {
-            let is_joined = chain.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined);
-            let before = is_joined.then(|| (taken.clone(), outcome.mark()));
+            let before = joined::any_is_joined(transactions, chain).then(|| (taken.clone(), outcome.mark()));
             faults.clear();
             faults.extend(chain.iter().map(|entry| take(entry, taken, outcome).err()));
             joined::add_faults(transactions, chain, &mut faults);

@@ -3,12 +3,40 @@
 use walras_clearing::{Offer, OfferId};
 use walras_order_book::PriceIndex;
 use walras_types::limits::{POOL_FEE_PPM_MAX, POOL_RESERVE_MIN};
-use walras_types::{Amount, AssetId, BatchMarketId, BatchOperation, BatchTransaction, DropReason, IssuedAmount, OfferName};
+use walras_types::{
+    Amount, AssetId, BatchMarketId, BatchOperation, BatchTransaction, DropReason, IssuedAmount, Joined, OfferName, TransactionTerms,
+};
 
 use crate::batch_queries::BatchMarketView;
 use crate::engine::Engine;
+use crate::versions::Rules as _;
 
 impl<I: PriceIndex> Engine<I> {
+    /// Whether the version in force has what a transaction asks for, its operation and its terms. Any other is refused with
+    /// [`walras_types::RejectReason::NeedsLaterVersion`].
+    #[must_use]
+    pub fn knows_transaction(&self, transaction: &BatchTransaction) -> bool {
+        let BatchTransaction { terms, operation, .. } = transaction;
+        let version = self.version();
+        let has_operation = match operation {
+            BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
+                version.has_pools()
+            }
+            BatchOperation::SetKey(_) => version.has_key_changes(),
+            BatchOperation::CreateAccount(_)
+            | BatchOperation::CreateOffer(_)
+            | BatchOperation::CancelOffer(_)
+            | BatchOperation::Payment(_)
+            | BatchOperation::Issue(_)
+            | BatchOperation::Burn(_) => true,
+        };
+        let has_terms = match terms.joined {
+            Joined::No | Joined::Next => *terms == TransactionTerms::NONE || version.has_transaction_terms(),
+            Joined::First | Joined::Middle | Joined::Last => version.has_chains(),
+        };
+        has_operation && has_terms
+    }
+
     /// Whether a transaction is no good whatever else its batch holds, and why: so its sender hears it at once and not when the batch is
     /// closed. It may be dropped all the same.
     ///

@@ -17,7 +17,7 @@ use walras_types::limits::{
 };
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, LogIndex, OfferName,
-    PublicKey, RejectReason, TimeNs, TransactionSeq, TransactionTerms,
+    PublicKey, RejectReason, TimeNs, TransactionSeq,
 };
 use walras_wire::batch::BlockProposal;
 use walras_wire::{
@@ -411,7 +411,7 @@ impl<I: PriceIndex> Engine<I> {
         let transaction = submit.transaction();
         let BatchTransaction { account, sequence, terms, .. } = transaction;
         self.check_active(account)?;
-        let (has_shards, has_pools) = (self.shard_place().count > 1, self.version.has_pools());
+        let (has_shards, is_known) = (self.shard_place().count > 1, self.knows_transaction(&transaction));
         let Batches { accounts, markets, .. } = &mut self.batches;
         let name = OfferName { account, sequence }.number();
         let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
@@ -420,13 +420,7 @@ impl<I: PriceIndex> Engine<I> {
         if named_market(&transaction).is_some_and(|named| named != market) {
             return Err(RejectReason::BatchMarketMismatch);
         }
-        if !has_pools && is_of_a_pool(&transaction.operation) {
-            return Err(RejectReason::NeedsLaterVersion);
-        }
-        if !self.version.has_key_changes() && matches!(transaction.operation, BatchOperation::SetKey(_)) {
-            return Err(RejectReason::NeedsLaterVersion);
-        }
-        if terms != TransactionTerms::NONE && !self.version.has_transaction_terms() {
+        if !is_known {
             return Err(RejectReason::NeedsLaterVersion);
         }
         if !terms.allow(block) {
@@ -644,11 +638,6 @@ pub(crate) fn told(market: BatchMarketId, effect: &Effect) -> Event {
         Then::Burnt => Event::Batch(BatchEvent::Burnt(SupplyChanged { account, asset, amount })),
         Then::AccountFee => Event::Batch(BatchEvent::AccountFeePaid(AccountFeePaid { market, account, asset, amount })),
     }
-}
-
-fn is_of_a_pool(operation: &BatchOperation) -> bool {
-    use BatchOperation::{CreatePool, DepositToPool, WithdrawFromPool};
-    matches!(operation, CreatePool(_) | DepositToPool(_) | WithdrawFromPool(_))
 }
 
 pub(crate) fn told_of_pool(market: BatchMarketId, change: &PoolChange) -> Event {

@@ -94,7 +94,7 @@ drop_reasons! {
     /// A later block than the last one that may have it.
     Expired = 27, "the block is later than the last one that may have it: sign it again with a later block";
     /// It is joined with a transaction that is not there.
-    JoinedMissing = 28, "the transaction that it is joined with, that of the next number, is not in the batch: send both for one block";
+    JoinedMissing = 28, "a transaction that it is joined with, of the next number or of the one before, is not in the batch: send all of them for one block";
     /// One of those with which it is joined is dropped.
     JoinedDropped = 29, "a transaction that it is joined with is dropped: look at that one's reason";
     /// Two assets that trade with currencies only.
@@ -129,9 +129,8 @@ impl DropReason {
             | Self::PoolTerms
             | Self::SharesOverdrawn
             | Self::TooManyPools
-            | Self::KeySetTwice
-            | Self::JoinedMissing
-            | Self::JoinedDropped => RejectReason::Malformed,
+            | Self::KeySetTwice => RejectReason::Malformed,
+            Self::JoinedMissing | Self::JoinedDropped => RejectReason::JoinedRefused,
             Self::Expired => RejectReason::AlreadyExpired,
         }
     }

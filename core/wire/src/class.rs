@@ -134,7 +134,7 @@ impl Command {
             Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_) | OrderCommand::NewLinked(_))
             | Self::BatchMarket(BatchMarketCommand::SetCurrencies(_))
             | Self::Batch(BatchCommand::Step(_)) => EngineVersion(13),
-            Self::Batch(BatchCommand::Submit(submit)) if submit.is_of_version_13() => EngineVersion(13),
+            Self::Batch(BatchCommand::Submit(submit)) => submit.since(),
             Self::Order(OrderCommand::New(NewOrder { terms: OrderTerms { order_type, .. }, .. })) => match order_type {
                 OrderType::TakeProfit { .. }
                 | OrderType::TakeProfitLimit { .. }

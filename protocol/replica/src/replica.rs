@@ -806,7 +806,11 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
 
     /// Whether a batch may keep a transaction, as far as it can be known before the batch is closed.
     fn check_transaction(&self, market: BatchMarketId, signed: &SignedTransaction) -> Result<(), RejectReason> {
-        self.sequencer.engine().check_transaction(market, &signed.transaction).map_err(DropReason::refusal)?;
+        let engine = self.sequencer.engine();
+        if !engine.knows_transaction(&signed.transaction) {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
+        engine.check_transaction(market, &signed.transaction).map_err(DropReason::refusal)?;
         self.host.derived.market.offers().admits(&signed.transaction)
     }
 

@@ -171,7 +171,7 @@ fn result_of(result: Result<Value, Refusal>) -> Value {
     result.unwrap_or_else(|refusal| json!({"error": views::error(refusal.reason, refusal.detail.as_deref())}))
 }
 
-/// Without those that are no good whatever else the batch holds.
+/// Without those that are no good whatever else the batch holds, and those of which the engine's version in force knows nothing.
 async fn checked(
     app: &App,
     market: BatchMarketId,
@@ -183,6 +183,9 @@ async fn checked(
         let check = move |v: &walras_ports::View<'_>| {
             let check = |(place, one): (usize, Result<SignedTransaction, Refusal>)| {
                 let signed = one?;
+                if !v.engine.knows_transaction(&signed.transaction) {
+                    return Err(Refusal::from(RejectReason::NeedsLaterVersion));
+                }
                 v.engine.check_transaction(market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
                 Ok(signed)
             };
