@@ -429,7 +429,7 @@ mod tests {
         assert_eq!(take(&mut outlet, 250, &packet(2, 200)), Ok(Arrival::First));
         assert_eq!(leaving(&mut outlet, 300), [(Kind::Data, 2), (Kind::Data, 3)]);
         assert_eq!(answered(&mut outlet, 300, 1, 9), Ok(vec![1, 2, 3]));
-        assert_eq!(outlet.recall_counts(), RecallCounts { asked: 1, back: 1, given_up: 0 });
+        assert_eq!(outlet.recall_counts(), RecallCounts { asked: 1, answered: 1, back: 1, given_up: 0 });
     }
 
     #[test]
