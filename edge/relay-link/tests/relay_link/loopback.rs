@@ -13,7 +13,7 @@ use walras_feed::control::{Control, RelayFigures};
 use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::publisher::{Publisher, Views};
 use walras_feed::reader::MarketReader;
-use walras_feed::recall::RecallSettings;
+use walras_feed::recall::{RecallCounts, RecallSettings};
 use walras_feed::sender::{Packets, Sender, SenderSettings};
 use walras_relay::keeper::KeeperSettings;
 use walras_relay::packet::{Packet, TreeKey};
@@ -241,6 +241,8 @@ fn everybody_reads_everything_over_two_levels_of_relays() {
                 assert!(layer == 1 && hedge == 1 || said.hedged == 0, "who has one parent has no hedge: {said:?}");
             }
         }
+        let recalls = RecallCounts { asked: 5, answered: 4, back: 30, given_up: 1 };
+        world.leaves[0].0.set_recalls(recalls);
         let leaf = world.leaves[0].0.address().unwrap();
         std::thread::scope(|scope| {
             let asking = scope.spawn(move || ask_until(&[leaf])[0]);
@@ -249,6 +251,7 @@ fn everybody_reads_everything_over_two_levels_of_relays() {
             }
             let said = asking.join().unwrap();
             assert!(said.first >= world.venue.orders && said.transit_ns_p50 > 0, "{said:?}");
+            assert_eq!(said.recalls, recalls);
         });
         // The definition travels in the packet of the first order.
         let packets = world.venue.orders;
