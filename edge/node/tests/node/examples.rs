@@ -507,6 +507,18 @@ fn every_operation_shows_an_answer_of_its_schema() {
 }
 
 #[test]
+fn schemas_that_show_an_example_fit_it() {
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let mut shown = 0;
+    for (name, schema) in schemas.iter().filter(|(_, schema)| !schema["example"].is_null()) {
+        check(&document, schema, &schema["example"]).unwrap_or_else(|e| panic!("{name}: {e}"));
+        shown += 1;
+    }
+    assert!(shown > 0, "a leaf gateway's figures have one: no venue of a single process has such a gateway");
+}
+
+#[test]
 fn every_parameter_has_an_example_of_its_schema() {
     let document = document();
     for (method, path, says) in operations(&document) {
