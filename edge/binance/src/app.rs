@@ -5,8 +5,9 @@ use std::sync::Arc;
 use walras_access::Access;
 use walras_config::Config;
 use walras_ports::VenueHandle;
-use walras_types::TimeNs;
+use walras_types::{AccountId, TimeNs};
 
+use crate::error::{Asked, Error, without_outcome};
 use crate::listen_keys::ListenKeys;
 use crate::names::{Names, SharedNames};
 use crate::streams::HubHandle;
@@ -72,6 +73,15 @@ impl App {
 
     pub(crate) fn hub(&self) -> &HubHandle {
         &self.own.hub
+    }
+
+    /// Runs what takes several commands to its end, also where the request that asked for it ends before.
+    pub(crate) async fn run_whole<T: Send + 'static>(
+        &self,
+        account: AccountId,
+        request: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.venue.run_whole(Some(account), request).await.unwrap_or_else(|why| Err(without_outcome(Asked::Order, why)))
     }
 
     pub(crate) fn now(&self) -> TimeNs {

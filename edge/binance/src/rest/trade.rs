@@ -168,6 +168,17 @@ pub(crate) async fn cancel_replace_of(app: &App, params: &Params, account: Accou
     let cancel = Cancel::read(&names, params, ("cancelOrderId", "cancelOrigClientOrderId"), "cancelNewClientOrderId")?;
     let wanted = Wanted::read(&names, params)?;
     params.finish()?;
+    let own = app.clone();
+    app.run_whole(account, async move { cancel_and_place(&own, account, signed, (cancel, wanted), goes_on).await }).await
+}
+
+async fn cancel_and_place(
+    app: &App,
+    account: AccountId,
+    signed: SignedBy,
+    (cancel, wanted): (Cancel, Wanted),
+    goes_on: bool,
+) -> Result<Value, Error> {
     // The signature goes into the log with whichever command goes there first, and the other one follows only then.
     let mut signed = Some(signed);
     let cancelled = cancel.carry_out(app, account, &mut signed).await;
