@@ -26,8 +26,8 @@ def error(code: int, **more: Any) -> dict[str, Any]:
 
 
 class FakeVenue:
-    """Takes commands as planned: ``lose`` carries one out and ends the connection without an answer; a number refuses; others are
-    answered."""
+    """Takes commands as planned: ``lose`` carries one out and ends the connection without an answer; ``close`` closes it and carries
+    nothing out; a number refuses; others are answered."""
 
     def __init__(self, plan: list[str | int | dict[str, Any]]) -> None:
         self.plan = plan
@@ -49,6 +49,9 @@ class FakeVenue:
             if asked["op"] == "auth":
                 self.logons += 1
                 fate = self.plan.pop(0) if self.plan and isinstance(self.plan[0], str) and self.plan[0].startswith("auth ") else ""
+                if fate == "auth close":
+                    await socket.close()
+                    return
                 answer = error(int(str(fate).split()[1])) if fate else {"type": "authenticated", "key": "hm_demo", "account_id": 3}
                 await socket.send(json.dumps(answer | named))
                 continue
@@ -60,6 +63,9 @@ class FakeVenue:
                 await socket.send(json.dumps(fate | named))
             elif fate == "hang":
                 continue
+            elif fate == "close":
+                await socket.close()
+                return
             else:
                 answer = self.answer(asked)
                 if fate == "lose":
@@ -247,6 +253,17 @@ def test_a_key_that_is_refused_ends_the_stream_and_one_that_is_throttled_does_no
             with pytest.raises(ConnectionError, match="the stream has ended: Reason104"):
                 await session.cancel("BTC-USD", 2)
             assert session.next_seq == 1 and len(venue.asked) == 1
+
+    run(play())
+
+
+@pytest.mark.parametrize("unanswered", ["auth close", "close"])
+def test_a_connection_that_closes_before_it_answers_the_first_questions_is_replaced(unanswered: str) -> None:
+    async def play() -> None:
+        async with streaming(["answer", "lose", unanswered]) as (venue, stream, session):
+            await stream.subscribe("ticker", instrument="BTC-USD")
+            answer = await asyncio.wait_for(session.cancel("BTC-USD", 1), 15)
+            assert answer["repeated"] is True and venue.logons == stream.connection_count == 3
 
     run(play())
 

@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Union, cast
 
 from walras._loop import LoopThread
@@ -207,11 +208,9 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
                     self._socket = socket
                     self.connection_count += 1
                     reader = asyncio.create_task(self._read(socket))
+                    reader.add_done_callback(partial(self._on_reader_done, socket))
                     try:
-                        if self._wants_account:
-                            await self._authenticate()
-                        for subscription in list(self._subscriptions):
-                            await self._ask({"op": "subscribe", **subscription})
+                        await self._resume(reader)
                         self._messages.put_nowait({"type": "connected", "count": self.connection_count})
                         self._connected.set()
                         await reader
@@ -233,6 +232,22 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
             # A connection that held for a while was a success.
             pause_s = _PAUSE_S if time.monotonic() - begun > 30 else min(2 * pause_s, _PAUSE_S_MAX)
             await asyncio.sleep(pause_s)
+
+    def _on_reader_done(self, socket: Any, _: asyncio.Task[None]) -> None:
+        """No answer comes any more."""
+        self._lose(getattr(socket, "close_code", None))
+
+    async def _resume(self, reader: asyncio.Task[None]) -> None:
+        """Signs in and subscribes as before. Where the connection ends meanwhile, what ended its reader counts."""
+        try:
+            if self._wants_account:
+                await self._authenticate()
+            for subscription in list(self._subscriptions):
+                await self._ask({"op": "subscribe", **subscription})
+        except OutcomeUnknown:
+            if reader.done():
+                await reader
+            raise
 
     def _fail(self, error: BaseException) -> None:
         self._failed = error
