@@ -10,6 +10,7 @@ use walras_types::{AccountId, TimeNs};
 use crate::error::{Asked, Error, without_outcome};
 use crate::listen_keys::ListenKeys;
 use crate::names::{Names, SharedNames};
+use crate::past_pages::PastPages;
 use crate::streams::HubHandle;
 use crate::values::ms;
 use crate::weights::Weights;
@@ -36,6 +37,7 @@ struct Own {
     names: SharedNames,
     weights: Weights,
     listen_keys: ListenKeys,
+    past_pages: PastPages,
     hub: HubHandle,
 }
 
@@ -53,6 +55,7 @@ impl App {
             names: SharedNames::default(),
             weights: Weights::new(config.throttle.rates()),
             listen_keys: ListenKeys::default(),
+            past_pages: PastPages::default(),
             hub: HubHandle::default(),
         };
         Self { venue, access, config, readers, stopping, own: Arc::new(own) }
@@ -69,6 +72,10 @@ impl App {
 
     pub(crate) fn listen_keys(&self) -> &ListenKeys {
         &self.own.listen_keys
+    }
+
+    pub(crate) fn past_pages(&self) -> &PastPages {
+        &self.own.past_pages
     }
 
     pub(crate) fn hub(&self) -> &HubHandle {
