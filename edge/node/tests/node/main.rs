@@ -41,3 +41,4 @@ mod signed_once;
 mod storage;
 mod support;
 mod websocket;
+mod whole_requests;
