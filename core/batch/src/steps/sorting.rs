@@ -16,7 +16,7 @@ use super::judging::Collected;
 use super::{Stage, Stepped};
 use crate::batch::Batch;
 use crate::close::{change_market, tied};
-use crate::closed::ClosedBatch;
+use crate::closed::{ClosedBatch, NewKey};
 use crate::effects::{self, Effect, Then};
 use crate::intake::{Outcome, Taken, View};
 use crate::keys::Keys;
@@ -90,13 +90,14 @@ impl Before {
 
     /// What they come to; `None` where they cannot have been kept.
     fn outcome(&self, kept: &[u8]) -> Option<Outcome> {
-        let (keys, suspended, issuers) = (Keys::default(), BTreeSet::new(), BTreeMap::new());
+        let (keys, suspended, keys_kept, issuers) = (Keys::default(), BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         let view = View {
             settings: &self.settings,
             table: &self.table,
             market: &self.market,
             keys: &keys,
             suspended: &suspended,
+            keys_kept: &keys_kept,
             issuers: &issuers,
             supply: vec![Amount::ZERO; ASSETS_MAX as usize],
             account_count: u32::MAX,
@@ -164,7 +165,7 @@ impl View<'_> {
                 }
                 outcome.keys.push(*key);
             }
-            BatchOperation::SetKey(key) => outcome.new_keys.push((account, *key)),
+            BatchOperation::SetKey(key) => outcome.new_keys.push(NewKey { by: name, key: *key }),
             BatchOperation::CreateOffer(create) => {
                 let (pair, offer) = self.offer_of(name, create)?;
                 outcome.offers.push(offer);
