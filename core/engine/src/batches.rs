@@ -187,6 +187,7 @@ impl BatchMarketState {
         {
             self.collected.keys_twice.insert(key);
         }
+        self.collected.accounts += usize::from(matches!(operation, BatchOperation::CreateAccount(_)));
         self.collected.names.insert(name, place);
         self.collected.transactions.push(transaction);
         true

@@ -31,6 +31,8 @@ pub(crate) struct Sorting {
     pub(super) kept_count: u32,
     /// Of these bytes, how many belong to transactions whose offers were announced.
     pub(super) opened: usize,
+    /// The most accounts that it opens.
+    pub(super) accounts: usize,
     job: Arc<Job<Sorted>>,
 }
 
@@ -65,7 +67,7 @@ impl Sorting {
             drop(batch);
             before.sorted(of_job, kept_count, batch_hash, threads)
         });
-        Self { batch_hash, account_fee, kept, kept_count, opened, job }
+        Self { batch_hash, account_fee, kept, kept_count, opened, accounts: 0, job }
     }
 
     pub(super) fn job(&self) -> BlockJob {
