@@ -305,7 +305,7 @@ impl Report {
         self.carry_by(file, metrics, |metric, name| metric == name)
     }
 
-    /// As [`Self::carry`], for figures of which a file may have several: of runs with other numbers of accounts, which the metrics end in, as
+    /// As [`Self::carry`], for figures of which a file may have several, of runs with other numbers of accounts: the metrics end in these, as
     /// `accounts_held_1m_accounts` does. Takes over the largest.
     ///
     /// # Errors

@@ -100,7 +100,7 @@ drop_reasons! {
     /// Two assets that trade with currencies only.
     NoSuchPair = 30, "neither asset is a currency of the market: use two offers, one that sells for a currency and one that buys with it";
     /// The operator replaced the key that signed it.
-    KeyReplaced = 31, "the operator replaced the account's key before the block was cleared, which counts: send it in a later block if it is meant";
+    KeyReplaced = 31, "the operator replaced the account's key before the block was cleared: send it in a later block if it is still meant";
 }
 
 impl DropReason {

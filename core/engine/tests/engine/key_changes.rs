@@ -98,8 +98,8 @@ fn restored(venue: &Venue, in_steps: bool) -> Venue {
     venue
 }
 
-/// The thief sends a key of its own; after so many of the block's entries the operator sets another. How many entries the block took, and what
-/// happened.
+/// The thief sends a key of its own; after so many of the block's entries the operator sets another. How many entries the block took, and
+/// what happened.
 fn run(version: u16, in_steps: bool, operator_after: usize) -> (usize, Vec<Event>, Venue) {
     let (mut venue, mut events) = (venue(version, in_steps), Vec::new());
     set_by_account(&mut venue, OF_THIEF);
