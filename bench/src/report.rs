@@ -305,8 +305,8 @@ impl Report {
         self.carry_by(file, metrics, |metric, name| metric == name)
     }
 
-    /// As [`Self::carry`], for figures of which a file may have several, of runs with other numbers of accounts: the metrics end in these, as
-    /// `accounts_held_1m_accounts` does. Takes over the largest.
+    /// As [`Self::carry`], for figures of which a file may have several, of runs with other numbers of accounts: the metrics end in these,
+    /// as `accounts_held_1m_accounts` does. Takes over the largest.
     ///
     /// # Errors
     /// As [`Self::carry`].
