@@ -105,12 +105,10 @@ impl<I: PriceIndex> Engine<I> {
         if may_come || self.pool(market, pool).is_some() { Ok(()) } else { Err(DropReason::UnknownPool) }
     }
 
-    /// The most accounts that there can be when the batch that collects is closed: transactions before that may open some.
+    /// The most accounts that there can be when the batch that collects is closed: transactions before that may open some. Where it is
+    /// closed before the transaction is in the log, those of that batch may, too.
     fn accounts_soon(&self) -> u32 {
-        let may_open = |view: BatchMarketView<'_>| {
-            let closed = if view.is_under_way { view.spec.transactions_max } else { 0 };
-            u32::try_from(view.collected).unwrap_or(u32::MAX).saturating_add(closed)
-        };
+        let may_open = |view: BatchMarketView<'_>| u32::try_from(view.accounts_to_come).unwrap_or(u32::MAX);
         self.batch_markets().map(may_open).fold(self.account_count(), u32::saturating_add)
     }
 }

@@ -99,6 +99,8 @@ drop_reasons! {
     JoinedDropped = 29, "a transaction that it is joined with is dropped: look at that one's reason";
     /// Two assets that trade with currencies only.
     NoSuchPair = 30, "neither asset is a currency of the market: use two offers, one that sells for a currency and one that buys with it";
+    /// The operator replaced the key that signed it.
+    KeyReplaced = 31, "the operator replaced the account's key before the block was cleared: send it in a later block if it is still meant";
 }
 
 impl DropReason {
@@ -129,6 +131,7 @@ impl DropReason {
             | Self::PoolTerms
             | Self::SharesOverdrawn
             | Self::TooManyPools
+            | Self::KeyReplaced
             | Self::KeySetTwice => RejectReason::Malformed,
             Self::JoinedMissing | Self::JoinedDropped => RejectReason::JoinedRefused,
             Self::Expired => RejectReason::AlreadyExpired,
@@ -161,6 +164,7 @@ impl DropReason {
             | Self::PoolTooSmall
             | Self::DepositTooSmall
             | Self::TooManyPools
+            | Self::KeyReplaced
             | Self::Expired
             | Self::JoinedMissing
             | Self::JoinedDropped

@@ -42,7 +42,7 @@ pub use account::{AccountPart, AccountPush, AccountWatch, OrderUpdate, balances}
 pub use account_fee::fee_in_units;
 pub use batches::{
     BatchLook, BatchPush, DemandCurve, PRICE_DIGITS, TransactionStage, batch_look, demand_curve, float, significant,
-    transaction_outcomes, whole,
+    transaction_outcome, transaction_outcomes, whole,
 };
 pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
 pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, RecallFigures, TreeView};

@@ -478,7 +478,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             && let Some(to) = sequencer.heir()
         {
             host.effects.push(Effect::HandsOver { to, why: HandoverReason::IdleMarket(market) });
-            // Where it is refused it is tried again, after as many blocks.
+            // Where it is refused it is tried again, after twice as many blocks.
             let _ = sequencer.transfer_to(at.now_ns, to, host)?;
         }
         Ok(())

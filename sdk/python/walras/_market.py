@@ -217,10 +217,14 @@ class Market:
         return list(self._client.get("/v1/transactions", signed=True, fresh=True, limit=limit)["transactions"])
 
     def outcome(self, sequence: int) -> schema.TransactionOutcome:
-        """What came of a transaction so far. ``KeyError`` where it is none of the account's last 64."""
-        for row in self.transactions():
+        """What came of a transaction so far.
+
+        ``KeyError`` where it is none of the account's last 64, and none whose offer stands or ended late.
+        """
+        found = self._client.get("/v1/transactions", signed=True, fresh=True, sequence=str(sequence))["transactions"]
+        for row in found:
             if int(row["sequence"]) == sequence:
-                return row
+                return cast("schema.TransactionOutcome", row)
         raise KeyError(f"no transaction {sequence} is among the account's last 64: prove_transaction() reaches further back")
 
     def wait(self, sequence: int, timeout_s: float = 60.0) -> schema.TransactionOutcome:

@@ -149,9 +149,9 @@ export class BatchMarket {
     return (await this.client.shares({ isFresh: true })).filter(({ batch }) => batch === this.name);
   }
 
-  /** What came of a transaction so far; `null` where it is none of the account's last 64. */
+  /** What came of a transaction so far; `null` where it is none of the account's last 64, and none whose offer stands or ended late. */
   async outcome(sequence: bigint): Promise<TransactionOutcome | null> {
-    const outcomes = await this.client.transactions({ isFresh: true });
+    const outcomes = await this.client.transactions({ sequence, isFresh: true });
     return outcomes.find((each) => each.batch === this.name && BigInt(each.sequence) === sequence) ?? null;
   }
 

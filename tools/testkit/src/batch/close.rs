@@ -59,6 +59,8 @@ pub enum Fault {
     KeyTwice,
     /// Another transaction of the account sets its key.
     KeySetTwice,
+    /// The operator replaced the account's key.
+    KeyReplaced,
     /// More is spent than was available.
     Overdraft,
     /// The block comes after the last one that may have it.
@@ -201,6 +203,7 @@ impl Venue {
             && sequence.0 <= last.saturating_add(TRANSACTIONS_PER_ACCOUNT_MAX)
             && sequence.0 < TRANSACTION_SEQ_END;
         let mut faults = self.operation_faults(*account, *sequence, operation);
+        let keeps_key = matches!(operation, BatchOperation::SetKey(_)) && self.keys_kept.contains(account);
         let mut check = |is_right: bool, fault| {
             if !is_right {
                 faults.insert(fault);
@@ -209,6 +212,7 @@ impl Venue {
         check(account.0 < self.account_count, Fault::UnknownAccount);
         check(!self.suspended.contains(account), Fault::Suspended);
         check(in_window, Fault::NumberOutOfWindow);
+        check(!keeps_key, Fault::KeyReplaced);
         check(transaction.terms.until.is_none_or(|until| self.block <= until.get()), Fault::Expired);
         faults
     }
@@ -423,12 +427,14 @@ impl Venue {
                 _ => {}
             }
         }
-        self.pending = Some(Pending { kept: kept.to_vec(), refunds, account_fee: self.account_fee });
+        let keys_kept = std::mem::take(&mut self.keys_kept);
+        self.pending = Some(Pending { kept: kept.to_vec(), refunds, account_fee: self.account_fee, keys_kept });
     }
 
     /// Lets the closed batch take effect, but for its trades. Says which accounts got which keys: those that were created, then those
     /// that set another.
-    pub(super) fn finish(&mut self, Pending { kept, refunds, account_fee }: Pending) -> Vec<(AccountId, PublicKey)> {
+    pub(super) fn finish(&mut self, pending: Pending) -> Vec<(AccountId, PublicKey)> {
+        let Pending { kept, refunds, account_fee, keys_kept } = pending;
         for (account, asset, amount) in refunds {
             self.add_reserved(account, asset, -i128::from(amount.get()));
             self.add_available(account, asset, i128::from(amount.get()));
@@ -455,6 +461,7 @@ impl Venue {
                     self.add_supply(asset, -i128::from(amount.get()));
                     self.add_reserved(account, asset, -i128::from(amount.get()));
                 }
+                BatchOperation::SetKey(_) if keys_kept.contains(&account) => {}
                 BatchOperation::SetKey(key) => drop(new_keys.insert(account, key)),
                 BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => {}
                 BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {

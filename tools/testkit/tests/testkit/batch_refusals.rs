@@ -16,7 +16,7 @@ use walras_types::{
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{
     AccountCommand, AddBatchAsset, AssetSpec, BatchCommand, BatchEvent, BatchMarketCommand, BatchMarketSpec, CloseBatch, Command,
-    Event, SetAccountKey, SetBatchCurrencies, SetBatchPhase, SetIssuer, SubmitTransaction, Transfer, VenueCommand,
+    Event, SetAccountKey, SetBatchCurrencies, SetBatchPhase, SetIssuer, StepBlock, SubmitTransaction, Transfer, VenueCommand,
 };
 
 const MARKET: BatchMarketId = BatchMarketId(0);
@@ -259,6 +259,45 @@ fn what_a_batch_may_keep_is_collected() {
     venue.submit(BatchTransaction::new(OTHER, TransactionSeq(1), BatchOperation::CreateAccount(PublicKey([9; 32]))));
     assert_eq!(venue.check(SENDER, pay(next, A, 5)), Ok(()));
     assert_eq!(venue.check(SENDER, pay(AccountId(3), A, 5)), Err(DropReason::UnknownRecipient));
+}
+
+/// However many transactions wait: of these only new accounts make recipients possible.
+#[test]
+fn a_recipient_that_no_transaction_opens_is_refused_while_a_block_is_under_way() {
+    for in_steps in [false, true] {
+        let mut venue = Venue::new();
+        if in_steps {
+            venue.0.set_block_steps(0, NonZero::<usize>::MIN);
+        }
+        let (next, mistyped) = (AccountId(2), AccountId(3));
+        // As it is, and after a start from its snapshot.
+        let check = |venue: &Venue| {
+            for venue in [&venue.copy(), venue] {
+                assert_eq!(venue.check(SENDER, pay(next, A, 5)), Ok(()));
+                assert_eq!(venue.check(SENDER, pay(mistyped, A, 5)), Err(DropReason::UnknownRecipient));
+            }
+        };
+        for sequence in 1..=9 {
+            venue.submit(BatchTransaction::new(SENDER, TransactionSeq(sequence), pay(OTHER, A, 5)));
+        }
+        venue.submit(BatchTransaction::new(OTHER, TransactionSeq(1), BatchOperation::CreateAccount(PublicKey([9; 32]))));
+        check(&venue);
+        assert!(venue.close().is_empty());
+        let mut steps = 0;
+        loop {
+            check(&venue);
+            if let Some(next) = venue.0.next_block_step(MARKET) {
+                let step = StepBlock { market: MARKET, block: 1, step: next.number };
+                venue.apply(Command::Batch(BatchCommand::Step(step)));
+                steps += 1;
+            } else if venue.0.batch_to_clear(MARKET).is_some() {
+                venue.clear();
+            } else {
+                break;
+            }
+        }
+        assert_eq!((venue.0.account_count(), steps > 0), (3, in_steps));
+    }
 }
 
 /// A pool of the closed batch exists before the batch that collects is closed.
