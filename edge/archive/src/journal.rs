@@ -109,6 +109,11 @@ impl Header {
     }
 }
 
+/// Whole records in so many bytes of a journal of lines.
+pub(crate) fn lines_in(len: u64) -> u64 {
+    len.saturating_sub(HEADER_BYTES as u64) / LINE_BYTES as u64
+}
+
 pub(crate) fn book_bytes(depth: u32) -> usize {
     32 + 2 * depth as usize * LEVEL_BYTES
 }
@@ -363,15 +368,15 @@ impl Journal {
         Ok(None)
     }
 
-    /// Position and content of the last progress record whose book snapshots and records of accounts exist, according to `is_there`. Records after the last
-    /// sync may be damaged.
-    pub(crate) fn last_progress(&self, is_there: impl Fn(u64, u64) -> bool) -> Result<Option<(u64, Line)>, ArchiveError> {
+    /// Position and content of the last progress record whose book snapshots, records of accounts and records of orders exist, according to
+    /// `is_there`. Records after the last sync may be damaged.
+    pub(crate) fn last_progress(&self, is_there: impl Fn(u64, u64, u64) -> bool) -> Result<Option<(u64, Line)>, ArchiveError> {
         let mut bytes = [0; LINE_BYTES];
         for at in (0..self.count).rev() {
             self.read(at, &mut bytes)?;
             if is_sealed(&bytes)
-                && let Some(line @ Line::Progress { books, accounts, .. }) = Line::decode(&bytes)
-                && is_there(books, accounts)
+                && let Some(line @ Line::Progress { books, accounts, orders, .. }) = Line::decode(&bytes)
+                && is_there(books, accounts, orders)
             {
                 return Ok(Some((at, line)));
             }

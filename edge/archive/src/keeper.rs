@@ -1,8 +1,8 @@
 //! The archive's side: takes batches into memory and makes them durable in the journals of their days.
 //!
 //! A day's journals are written in this order: book snapshots, records of accounts and of orders, each synced; then trades and a
-//! *progress* record with their numbers, synced. After a crash everything behind the last progress record is cut and comes again from the log. After a failed
-//! write the data stays in memory and is written again from the last progress record on.
+//! *progress* record with their numbers, synced. After a crash everything behind the last progress record is cut and comes again from the
+//! log. After a failed write the data stays in memory and is written again from the last progress record on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -20,7 +20,7 @@ use crate::close::close;
 use crate::day::Day;
 use crate::dbn::DbnForm;
 use crate::files::{Files, Readers};
-use crate::journal::{BOOKS, Header, Journal, Kind, Line, TRADES, encode_book, holds_any};
+use crate::journal::{BOOKS, Header, Journal, Kind, Line, TRADES, encode_book, holds_any, lines_in};
 use crate::manifest::{LISTINGS, MANIFEST, Manifest, encode_listings, read_listings};
 use crate::orders::{self, ORDERS};
 use crate::record::{Batch, Book, Listing, OrderNote, OrderRecord, OrderSaid, OrderStep, Span};
@@ -164,11 +164,16 @@ impl OpenDay {
             Err(ArchiveError::Damaged { .. }) if !holds_any(&dir.join(TRADES))? => return Ok(None),
             opened => opened?,
         };
-        let Some((_, Line::Progress { .. })) = trades.last_progress(|_, _| true)? else { return Ok(None) };
+        let Some((_, Line::Progress { .. })) = trades.last_progress(|_, _, _| true)? else { return Ok(None) };
         let books = Journal::open(&dir.join(BOOKS), Kind::Books)?;
         let accounts = AccountsJournal::open(&dir.join(ACCOUNTS))?;
         let there = (books.count(), accounts.as_ref().map_or(0, |accounts| accounts.count));
-        let is_there = |books, accounts| books <= there.0 && accounts <= there.1;
+        // Where they are not kept any more, or were not, the rest of the day is kept without them.
+        let orders_there = match std::fs::metadata(dir.join(ORDERS)) {
+            Ok(file) if keeps_orders => lines_in(file.len()),
+            Ok(_) | Err(_) => u64::MAX,
+        };
+        let is_there = |books, accounts, orders| books <= there.0 && accounts <= there.1 && orders <= orders_there;
         let Some((at, Line::Progress { last, time, books: books_count, accounts: accounts_count, orders: orders_count })) =
             trades.last_progress(is_there)?
         else {
@@ -307,18 +312,14 @@ impl OpenDay {
     }
 }
 
-/// The journal of a day's orders with so many records, and the orders that stand after them. `None` where it is not kept any more, or was
-/// lost: it is begun again with the next orders that are listed.
+/// The journal of a day's orders with so many records, and the orders that stand after them. `None` where it is not kept, or was not: it is
+/// begun with the next orders that are listed.
 fn recover_orders(dir: &Path, count: u64, keeps_orders: bool) -> Result<Option<(Journal, Option<ByOrder>)>, ArchiveError> {
     let path = dir.join(ORDERS);
     if !keeps_orders || count == 0 || !path.exists() {
         return Ok(None);
     }
-    let journal = Journal::open(&path, Kind::Orders)?;
-    if journal.count() < count {
-        return Ok(None);
-    }
-    let journal = journal.cut(count);
+    let journal = Journal::open(&path, Kind::Orders)?.cut(count);
     let by_order = ByOrder::of_journal(&journal)?;
     Ok(Some((journal, by_order)))
 }

@@ -10,8 +10,8 @@
 //!
 //! A day's folder is `2026-11-21.partial` while it grows: journals of fixed-size records, each with a checksum, of trades, of books, of
 //! displayed orders (`orders.rs`), and of what happened to accounts, which is private (`accounts.rs`). When an entry of a later day comes,
-//! the journals are final. Then the export files are made from them, then a manifest with the hash of every
-//! file, and then the folder is renamed to `2026-11-21`. So a closed day is complete or absent.
+//! the journals are final. Then the export files are made from them, then a manifest with the hash of every file, and then the folder is
+//! renamed to `2026-11-21`. So a closed day is complete or absent.
 //!
 //! *Deliberately absent*: any effect on the market (data that does not fit the queue is read from the log again), batch markets'
 //! blocks (their headers are their own proof), queries for orders (their files are for back-tests), a reader of Parquet (the

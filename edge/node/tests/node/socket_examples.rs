@@ -12,7 +12,7 @@ use crate::batches::{signers, with_batch};
 use crate::examples::differ;
 use crate::replica::{one, wait_until_it_leads};
 use crate::schema::{kind_of_sent, socket_document, socket_messages};
-use crate::support::{self, Market, PATIENCE, Socket, Venue, limit, send, wait_for_transactions};
+use crate::support::{self, Market, PATIENCE, Signer, Socket, Venue, limit, send, wait_for_transactions};
 
 const USD: u32 = 1;
 const EUR: u32 = 2;
@@ -144,7 +144,8 @@ fn provoke(market: &Market, listener: &mut Listener) {
         ("candles", "instrument", "BTC-USD"),
         ("batch", "batch", "main"),
     ] {
-        listener.ask(&json!({"op": "subscribe", "channel": channel, field: value, "id": "1"}));
+        let answer = listener.ask(&json!({"op": "subscribe", "channel": channel, field: value, "id": "1"}));
+        assert_eq!(answer["type"], "subscribed", "{answer}");
     }
     listener.ask(&json!({"op": "subscribe", "channel": "status", "id": "1"}));
 
@@ -182,8 +183,7 @@ fn provoke(market: &Market, listener: &mut Listener) {
 }
 
 /// Offers that trade, and some that stand.
-fn trade_in_a_batch(market: &Market, listener: &mut Listener) {
-    let [alice, bob] = signers(market);
+fn trade_in_a_batch(market: &Market, [alice, bob]: &[Signer; 2], listener: &mut Listener) {
     let offers = [
         alice.offer(1, EUR, USD, 100_000, "10000"),
         bob.offer(1, USD, EUR, 2_000_000_000, "0.00009"),
@@ -230,6 +230,8 @@ fn the_websocket_sends_and_reads_what_is_shown() {
         let deposit = json!({"account_id": account, "asset": "EUR", "amount": "1000000", "transfer_id": "3"});
         market.operator.signed("POST", "/v1/admin/deposits", Some(&deposit)).unwrap();
     }
+    // The batch market is open.
+    let signers = signers(&market);
     // The account has more reports than the number after which a client is shown to ask.
     for _ in 0..9 {
         market.order(&market.alice, &named("spare", "buy", "1", "29000"));
@@ -238,7 +240,7 @@ fn the_websocket_sends_and_reads_what_is_shown() {
     let mut listener = Listener::of_alice(&venue.url(), &market);
     send_as_shown(&description, &mut listener);
     provoke(&market, &mut listener);
-    trade_in_a_batch(&market, &mut listener);
+    trade_in_a_batch(&market, &signers, &mut listener);
     listener.heard.extend(of_fair_access());
     // The rest is on its way.
     let deadline = Instant::now() + PATIENCE;
