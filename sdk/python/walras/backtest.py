@@ -2,9 +2,10 @@
 
 A day is a file that ``walras replay`` reads: LOBSTER messages, NASDAQ ITCH 5.0, Bitstamp's and Shanghai's logs, plain or
 compressed; or a file of DBN with the schema ``mbo`` (``.dbn``, ``.dbn.zst``); or a day's folder of a venue's archive: with its
-orders, or as near as pictures of books and trades come to them. Every order of the record enters the engine's book at its time; the strategy's orders enter
-among them, wait in the same queues, and trade by the same rules. What the strategy takes is gone: an order of the record that comes
-for it later finds less, and may rest instead. Nobody of the record reacts to the strategy, as in every back-test.
+orders, or as near as pictures of books and trades come to them. Every order of the record enters the engine's book at its time;
+the strategy's orders enter among them, wait in the same queues, and trade by the same rules. What the strategy takes is gone: an
+order of the record that comes for it later finds less, and may rest instead. Nobody of the record reacts to the strategy, as in
+every back-test.
 
 >>> from walras import backtest
 >>> class Joiner(backtest.Strategy):
