@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use walras_archive::{Files, Keeper, Settings};
+use walras_archive::{DbnForm, Files, Keeper, Settings};
 use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_market_data::{AccountRecord, EndedOrders, Fill, FillRole, Fills, OrderHistories, RecordId, Recorded};
@@ -115,8 +115,16 @@ const EVERY_NS: u64 = 200_000_000;
 
 /// The journals of a small market, made durable after so many entries and again after the last: a day that grows.
 fn journals(folder: &Path, entries: u64, depth: u32, lost: std::ops::Range<u64>) -> Vec<u8> {
-    let settings =
-        Settings { folder: folder.to_path_buf(), depth, snapshot_every_ns: EVERY_NS, parquet: false, dbn: false, keep_days: 0 };
+    let settings = Settings {
+        folder: folder.to_path_buf(),
+        depth,
+        snapshot_every_ns: EVERY_NS,
+        parquet: false,
+        dbn: false,
+        dbn_form: DbnForm::default(),
+        orders: false,
+        keep_days: 0,
+    };
     let mut keeper = Keeper::open(settings, Files::default()).unwrap();
     let (sender, batches) = crossbeam_channel::unbounded();
     let mut engine = Engine::new();

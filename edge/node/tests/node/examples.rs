@@ -386,7 +386,7 @@ fn flow(value: &Value) -> String {
 }
 
 /// Whether two answers have the same fields of the same kinds. What may be absent is null.
-fn differ(example: &Value, real: &Value, path: &str) -> Result<(), String> {
+pub(crate) fn differ(example: &Value, real: &Value, path: &str) -> Result<(), String> {
     match (example, real) {
         (Value::Null, _) | (_, Value::Null) => Ok(()),
         (Value::Object(one), Value::Object(other)) => {
