@@ -13,16 +13,10 @@ pub fn unlisted() -> Refusal {
 }
 
 /// All instruments, and the version of the engine, by which the log takes names of orders or does not.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Catalog {
     listed: Vec<Listed>,
     version: EngineVersion,
-}
-
-impl Default for Catalog {
-    fn default() -> Self {
-        Self { listed: Vec::new(), version: EngineVersion(0) }
-    }
 }
 
 /// One of them.

@@ -18,7 +18,7 @@ pub struct Listing {
 }
 
 /// What was named so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Listed {
     assets: BTreeMap<AssetId, AssetSpec>,
     instruments: BTreeMap<InstrumentId, InstrumentSpec>,
@@ -29,13 +29,6 @@ pub(super) struct Listed {
     /// Something was named since the listing was made.
     is_new: bool,
     listing: Arc<Listing>,
-}
-
-impl Default for Listed {
-    fn default() -> Self {
-        let (assets, instruments, version) = (BTreeMap::new(), BTreeMap::new(), EngineVersion(0));
-        Self { assets, instruments, version, is_whole: false, is_new: false, listing: Arc::default() }
-    }
 }
 
 impl Listed {
