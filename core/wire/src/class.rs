@@ -144,7 +144,19 @@ impl Command {
                     EngineVersion(0)
                 }
             },
+            Self::Invalid(invalid) if invalid.name.is_some() => EngineVersion(14),
             _ => EngineVersion(0),
+        }
+    }
+
+    /// The text that its owner calls the order by which it enters, or was to enter.
+    #[must_use]
+    pub const fn name(&self) -> Option<ClientOrderName> {
+        match self {
+            Self::Order(order) => order.name(),
+            Self::Invalid(invalid) => invalid.name,
+            Self::Instrument(_) | Self::Account(_) | Self::Session(_) => None,
+            Self::BatchMarket(_) | Self::Batch(_) | Self::Shard(_) | Self::Venue(_) => None,
         }
     }
 

@@ -24,6 +24,7 @@ use walras_wire::{BatchCommand, Command, SubmitTransaction, VenueCommand, encode
 
 use crate::effect::{Effect, HandoverReason, WaiterAnswer};
 use crate::entry_backend::Backend;
+use crate::entry_names::EntryNames;
 use crate::feed;
 use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
 use crate::leaderless::Leaderless;
@@ -202,6 +203,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             writing: 0,
             threads,
             deltas: Vec::new(),
+            names: EntryNames::default(),
             is_live: false,
         };
         let known_from = host.publishing.as_ref().map(|publishing| publishing.publications.known_from());

@@ -175,6 +175,28 @@ pub(super) const FLOOD_FIX_ORDERS: Attack = Attack {
     plans: |field| vec![orders(field, "FLOOD-O", 2_000)],
 };
 
+pub(super) const FLOOD_FIX_REPLACES: Attack = Attack {
+    name: "flood_fix_replaces",
+    group: Group::Flood,
+    about: "a session of FIX that replaces one order 500 times a second, each time under another name, next to 400 orders that come and go",
+    needs: Needs::Nothing,
+    shots: |_| Vec::new(),
+    plans: |field| {
+        let mut opening = logon(field.key, ORDERS, "QUOTE", 600);
+        let order = "55=BTC/USD|54=1|60=20260101-00:00:00.000|38=0.001|40=2|";
+        // Far from the others' prices: it stands, whatever they do.
+        opening.extend(message(ORDERS, "QUOTE", ("D", 2), &format!("11=quote-2|{order}44=20000|59=1|")));
+        let mut seq = 2;
+        let replace = move || {
+            seq += 1;
+            let price = 20_000 + seq % 100;
+            let body = format!("11=quote-{seq}|41=quote-{}|{order}44={price}|", seq - 1);
+            message(ORDERS, "QUOTE", ("G", seq), &body)
+        };
+        vec![talk(field.fix, 1, opening, Box::new(replace), field.rate(500)), orders(field, "QUOTE-O", 400)]
+    },
+};
+
 pub(super) const FLOOD_FIX_DATA: Attack = Attack {
     name: "flood_fix_data",
     group: Group::Flood,
