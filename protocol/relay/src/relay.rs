@@ -19,8 +19,9 @@ pub enum Arrival {
     NotOurs,
 }
 
-/// A sender that takes over goes on with a number that is greater by more: nothing between was ever sent.
-const TAKE_OVER: u64 = 1 << 32;
+/// A sender that takes over goes on with a number that is greater by more: nothing between was ever sent. So it is with the packets of all
+/// channels, and with the messages of snapshots.
+pub const TAKE_OVER: u64 = 1 << 32;
 
 /// Which packets of one channel were here. In constant time and memory: for each of the last numbers, modulo the size, the
 /// number itself (Jasper, appendix A).

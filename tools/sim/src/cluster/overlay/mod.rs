@@ -3,10 +3,10 @@
 //! relays views without those that are gone. Receivers read, ask replicas for what they miss, and go on from snapshots. Leaf gateways
 //! hold packets until they may be known, ask replicas for what they miss (in the seeds that decide so), and their participants read below
 //! them. Datagrams are lost, doubled, late and overtaken.
-//! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. Under
-//! fair access leaf gateways also report how late market data comes to them (in the seeds that decide so), and a relay lies about
-//! that. The state machines are the product's (`walras-relay`, `walras-feed`); this module stands for their drivers in
-//! `edge/relay-link` and `edge/node`.
+//! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. Where a
+//! test asks for it, market data surges to fifteen times its rate. Under fair access leaf gateways also report how late market data
+//! comes to them (in the seeds that decide so), and a relay lies about that. The state machines are the product's (`walras-relay`,
+//! `walras-feed`); this module stands for their drivers in `edge/relay-link` and `edge/node`.
 //!
 //! It listens to the replicas and sends them nothing but those reports, so without them the rest of the venue does the same with it as
 //! without it. Only the run is longer: it lasts until all readers have everything.
@@ -21,6 +21,7 @@ mod reader;
 mod relay;
 mod sender;
 mod shape;
+mod surge;
 mod world;
 
 use std::collections::VecDeque;
@@ -46,6 +47,7 @@ use self::reader::{OutletEnd, Reads};
 use self::relay::{RelayActs, RelayPlace, RelayProcess};
 use self::sender::SenderEnd;
 use self::shape::{DIRECT, OUTLETS, Shape, TREE};
+use self::surge::Surges;
 use super::checks::Checks;
 use super::mutation::Mutation;
 use super::replica::Moment;
@@ -119,6 +121,8 @@ pub(super) struct Overlay {
     board: Option<Box<Board>>,
     /// Where receivers report how late market data comes.
     reports: Option<LateReports>,
+    /// Where market data surges now and then.
+    surges: Option<Surges>,
     rewind_bytes_max: usize,
     mutation: Option<Mutation>,
     /// By how many times faults are rarer than in a storm.
@@ -181,6 +185,7 @@ impl Overlay {
             receivers,
             board: None,
             reports: None,
+            surges: None,
             rewind_bytes_max,
             mutation,
             rarer,
@@ -209,6 +214,12 @@ impl Overlay {
         self.counts.recalled + self.receivers.iter().map(of).sum::<u64>()
     }
 
+    /// Surges, packets that were sent in them in addition to the venue's, and datagrams for which a socket had no room.
+    pub(super) fn surge_counts(&self) -> [u64; 3] {
+        let [begun, packets] = self.surges.as_ref().map(Surges::counts).unwrap_or_default();
+        [begun, packets, self.links.overflowed]
+    }
+
     /// When something happens next.
     pub(super) fn next_ns(&self) -> u64 {
         self.links.next_ns().map_or(self.tick_ns, |next_ns| next_ns.min(self.tick_ns))
@@ -227,6 +238,9 @@ impl Overlay {
     /// A replica publishes an entry.
     pub(super) fn on_piece(&mut self, around: &mut Around<'_>, replica: usize, piece: &FeedPiece) {
         let Some(host) = around.hosts[replica] else { return };
+        let trees = self.shape.trees;
+        let surged = self.surges.as_mut().and_then(|surges| surges.follow(around.now_ns, trees, piece));
+        let piece = surged.as_ref().unwrap_or(piece);
         let (socket, mut packets) = (self.number(), std::mem::take(&mut self.packets));
         self.sender_of(replica, host);
         let Self { senders, shape, .. } = self;
