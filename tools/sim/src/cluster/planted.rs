@@ -205,6 +205,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::FeedRenumbered => (&["feed"], 1..=20),
         Mutation::FeedLosesMessage | Mutation::FeedEarly | Mutation::FeedSellsMore => (&["feed"], 1..=5),
         Mutation::FeedIndicatesMore => (&["feed"], 1..=20),
+        Mutation::SealsUnchecked => (&["seals"], 1..=5),
         Mutation::RelayPassesCopies => (&["relays"], 1..=5),
         Mutation::RelayDropsHedges => (&["relays"], 1..=20),
         Mutation::RelayExaggerates => (&["lateness"], 1..=5),

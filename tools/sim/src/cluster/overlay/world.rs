@@ -12,6 +12,7 @@ use walras_testkit::{Choices, Random};
 use super::board::Board;
 use super::links::Address;
 use super::shape::DIRECT;
+use super::tamper::Tamper;
 use super::{Around, CUT_NS_MAX, DOWN_NS_MAX, Host, LateReports, OutletEnd, Overlay, Quality, Reads, Receiver};
 use crate::cluster::checks::Checks;
 use crate::cluster::event::Event;
@@ -87,6 +88,7 @@ impl Overlay {
     /// Faults stop. Relays that lie go on lying.
     pub(in crate::cluster) fn heal(&mut self, now_ns: u64) {
         self.links.heal();
+        self.tamper.iter_mut().for_each(Tamper::end);
         self.fault_ns = None;
         self.board.iter_mut().for_each(|board| board.heal());
         for place in &mut self.relays {
