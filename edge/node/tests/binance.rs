@@ -571,7 +571,7 @@ fn an_accounts_past_is_paged_from_its_beginning() {
     assert_eq!(ask("allOrders", "limit=3"), orders[orders.len() - 3..]);
     // Those of an old order, and it.
     let of_old = format!("orderId={}", old["orderId"]);
-    assert_eq!(ask("myTrades", &of_old), [old.clone()]);
+    assert_eq!(ask("myTrades", &of_old), std::slice::from_ref(old));
     let order = venue.get("/api/v3/order", &venue.signed(&format!("symbol=BTCUSD&{of_old}")));
     assert_eq!((&order["orderId"], &order["status"]), (&old["orderId"], &json!("FILLED")), "{order}");
 }

@@ -224,7 +224,7 @@ impl Attack {
 }
 
 /// All of them.
-pub const ATTACKS: [Attack; 85] = [
+pub const ATTACKS: [Attack; 87] = [
     Attack {
         name: "nothing",
         group: Group::Control,
