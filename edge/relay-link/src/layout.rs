@@ -4,16 +4,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use walras_feed::channel::{TREES_MAX, Trees};
+use walras_feed::channel::{CHANNELS_MAX, TREES_MAX, Trees};
 use walras_relay::live::TREE_NUMBER_MAX;
 use walras_relay::packet::TreeKey;
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::{HEDGE_MAX, Tree, TreeError};
 
-/// Packets of each channel that a relay remembers: some milliseconds of the fastest channel.
+/// Packets of each channel that a relay remembers, in 512 bytes: some milliseconds of the fastest channel.
 const PACKETS_REMEMBERED: usize = 1 << 12;
-/// Channels that a relay passes on: three views of ten thousand instruments, 32 KiB each as far as they are used.
-const CHANNELS_MAX: usize = 30_000;
 const KEY_BYTES: usize = 32;
 
 /// Why a file says of no tree.
@@ -213,6 +211,12 @@ fn key_of(text: &str) -> Option<TreeKey> {
 
 #[cfg(test)]
 mod tests {
+    use walras_feed::channel::{ChannelId, View};
+    use walras_relay::packet::{Header, Kind};
+    use walras_relay::relay::Arrival;
+    use walras_types::InstrumentId;
+    use walras_types::limits::INSTRUMENTS_MAX;
+
     use super::*;
 
     const SOUND: &str =
@@ -238,6 +242,25 @@ mod tests {
             let error = layout.relay(layer, place).unwrap_err().to_string();
             assert!(error.contains(&format!("lists {listed} there")), "{error}");
         }
+    }
+
+    /// A venue at its limits has three views of 16,384 instruments.
+    #[test]
+    fn a_relay_passes_on_all_channels_that_a_venue_can_have_and_no_more() {
+        let (_folder, layout) = written(SOUND, &"0a".repeat(32));
+        let (mut relay, _) = layout.unwrap().relay(0, 0).unwrap();
+        let mut arrives = |channel| {
+            let (kind, count, tree, packet, first) = (Kind::Data, 1, 1, 9, 1);
+            relay.arrives(&Header { kind, count, channel, tree, packet, first, sent_ns: 0, release_ns: 0 })
+        };
+        for view in View::BOOKS {
+            for instrument in (0..INSTRUMENTS_MAX).map(InstrumentId) {
+                assert_eq!(arrives(ChannelId::instrument(view, instrument).get()), Arrival::First, "{view:?} of {instrument:?}");
+            }
+        }
+        let others = CHANNELS_MAX as u32 - 3 * INSTRUMENTS_MAX;
+        assert!((0..others).all(|other| arrives(0x0400_0000 + other) == Arrival::First), "room for batch markets and snapshots");
+        assert_eq!(arrives(0x0500_0000), Arrival::NoRoom);
     }
 
     #[test]

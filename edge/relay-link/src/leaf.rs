@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
+use walras_feed::channel::CHANNELS_MAX;
 use walras_feed::control::{Control, RelayFigures};
 use walras_relay::keeping::Keeping;
 use walras_relay::packet::{Header, Packet, TreeKey};
@@ -14,9 +15,6 @@ use crate::layout::Layout;
 use crate::look::{self, Looks, now_ns};
 use crate::relay_node::NodeCounts;
 use crate::socket::{Received, Socket};
-
-/// Channels whose newest packet is known; of others no time under way is kept.
-const CHANNELS_MAX: usize = 30_000;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -66,13 +64,18 @@ impl Leaf {
         self.counts
     }
 
+    /// Its host had no room for so many of the packets, which were of more channels than a venue has.
+    pub fn add_no_room(&mut self, packets: u64) {
+        self.counts.no_room += packets;
+    }
+
     /// What it says when it is asked: of each packet newer than all before in its channel, the time under way counts.
     #[must_use]
     pub fn figures(&self) -> RelayFigures {
-        let NodeCounts { first, forged, malformed, .. } = self.counts;
+        let NodeCounts { first, forged, malformed, no_room: others, .. } = self.counts;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
         let late = self.late.as_ref().map_or(0, LateReports::late);
-        RelayFigures { first, forged, malformed, transit_ns_p50, transit_ns_p99, late, ..RelayFigures::default() }
+        RelayFigures { first, forged, malformed, others, transit_ns_p50, transit_ns_p99, late, ..RelayFigures::default() }
     }
 
     /// Waits until something comes, as long as the socket may wait, and gives each sound packet. How many datagrams came.

@@ -32,6 +32,8 @@ pub struct NodeCounts {
     pub forged: u64,
     /// Datagrams that are no packet of this version.
     pub malformed: u64,
+    /// Packets of more channels than a venue has.
+    pub no_room: u64,
 }
 
 impl NodeCounts {
@@ -122,7 +124,8 @@ impl RelayNode {
     /// What it says when it is asked.
     #[must_use]
     pub fn figures(&self) -> RelayFigures {
-        let NodeCounts { first, hedged, copies, others, forged, malformed } = self.counts;
+        let NodeCounts { first, hedged, copies, others, forged, malformed, no_room } = self.counts;
+        let others = others + no_room;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
         let (lost, not_taken) = (self.relay.lost(), self.outgoing.lost());
         RelayFigures { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late: 0 }
@@ -174,6 +177,7 @@ impl RelayNode {
                     children.drain(..).for_each(|child| outgoing.add(child, number));
                 }
                 Arrival::Copy | Arrival::TooOld => counts.copies += 1,
+                Arrival::NoRoom => counts.no_room += 1,
                 Arrival::NotOurs => match (received.source(number as usize), Control::decode(&packet), Keeping::decode(&packet)) {
                     (from, Some(Control::Look { question }), _) => asked.look = from.map(|from| (question, from)),
                     (Some(from), _, Some(keeping)) if asked.keeping.len() < KEEPING_MAX => asked.keeping.push((keeping, from)),

@@ -96,7 +96,7 @@ fn a_relay_allocates_nothing_per_packet() {
                 passed_on += children.drain(..).count() as u64;
             }
             Arrival::Copy | Arrival::TooOld => copies += 1,
-            Arrival::NotOurs => panic!("all are of this tree"),
+            Arrival::NotOurs | Arrival::NoRoom => panic!("all are of this tree, and of its channels"),
         }
     };
     // Each channel's memory comes with its first packet.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use walras_access::random_u64;
+use walras_feed::channel::CHANNELS_MAX;
 use walras_feed::control::RelayFigures;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{Layout, Lookout, RelayNode};
@@ -202,6 +203,9 @@ fn report(node: &RelayNode, before: walras_relay_link::NodeCounts) -> walras_rel
             now.malformed,
             node.lost()
         );
+        if now.no_room > before.no_room {
+            eprintln!("walras: {} packets of more channels than the {CHANNELS_MAX} of a venue were not passed on", now.no_room);
+        }
     }
     now
 }

@@ -15,7 +15,7 @@ use walras_access::Clock;
 use walras_clock_sync::Source;
 use walras_config::OutletOptions;
 use walras_fair_access::release::HoldSettings;
-use walras_feed::channel::Trees;
+use walras_feed::channel::{CHANNELS_MAX, Trees};
 use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::recall::RecallSettings;
 use walras_feed::sender::Packets;
@@ -37,9 +37,8 @@ const WAIT: Duration = Duration::from_millis(100);
 const SPIN: Duration = Duration::from_micros(100);
 /// Packets that wait for their time.
 const HELD_MAX: usize = 1 << 16;
-/// Packets of each channel that are remembered, and channels.
+/// Packets of each channel that are remembered, in 512 bytes.
 const PACKETS_REMEMBERED: usize = 1 << 12;
-const CHANNELS_MAX: usize = 1 << 12;
 /// Addresses that may ask.
 const SOURCES_MAX: usize = 1 << 12;
 /// Publications that wait for their time: a venue has twenty in a second.
@@ -229,7 +228,11 @@ impl MarketDataOutlet {
         let incoming = from.into_iter().zip(&layouts).map(|(socket, layout)| {
             // A thread that never sleeps asks each socket once, and then the next one.
             let socket = if options.spin { socket.spinning(Duration::ZERO) } else { socket };
-            Incoming { leaf: Leaf::new(socket, layout.key.clone()).reporting(layout, options.place), is_refusing: false }
+            Incoming {
+                leaf: Leaf::new(socket, layout.key.clone()).reporting(layout, options.place),
+                is_refusing: false,
+                has_no_room: false,
+            }
         });
         let incoming: Vec<Incoming> = incoming.collect();
         let (packets, requests) = (Packets::default(), Vec::new());
@@ -269,15 +272,20 @@ struct Incoming {
     leaf: Leaf,
     /// The last packets that came were refused, which was logged.
     is_refusing: bool,
+    /// Some were of more channels than a venue has, which was logged.
+    has_no_room: bool,
 }
 
 impl Incoming {
     /// Takes what comes, as long as the socket may wait. Whether more may come.
     fn take(&mut self, now_ns: u64, shared: &Shared) -> bool {
-        let mut refused = None;
+        let (mut refused, mut no_room) = (None, 0);
         let clock = || shared.clock.now_ns();
         let received = self.leaf.receive_held(clock, |packet| match shared.lock().packet(now_ns, packet) {
-            Ok(arrival) => arrival == Arrival::First,
+            Ok(arrival) => {
+                no_room += u64::from(arrival == Arrival::NoRoom);
+                arrival == Arrival::First
+            }
             Err(why) => {
                 refused = Some(why);
                 false
@@ -285,6 +293,10 @@ impl Incoming {
         });
         if let (Some(why), false) = (refused, self.is_refusing) {
             warn!("market data is lost: {why}");
+        }
+        self.leaf.add_no_room(no_room);
+        if no_room > 0 && !std::mem::replace(&mut self.has_no_room, true) {
+            warn!("market data is lost: packets of more channels than the {CHANNELS_MAX} of a venue come, which count as refused");
         }
         match received {
             Ok(0) => true,

@@ -101,7 +101,7 @@ impl RelayProcess {
                 live.children(Some(*me), header.packet, if forgets { 0 } else { relay.hedge() }, &mut children);
                 acts.passes = Some((children, live.out().clone()));
             }
-            Arrival::Copy | Arrival::TooOld => {}
+            Arrival::Copy | Arrival::TooOld | Arrival::NoRoom => {}
             Arrival::NotOurs => match Keeping::decode(packet) {
                 Some(Keeping::Ping { question }) => acts.says.push((from, Keeping::Pong { question })),
                 Some(Keeping::Pong { question }) => watch.on_pong(now_ns, question),
