@@ -251,8 +251,10 @@ sections! {
     BinaryFeed {
         /// File of the relay tree (`docs/relays.md`) on which this replica sends the feed while it leads. Empty for none. The feed begins with the log: a venue that has logged entries without it publishes none. The same on all replicas, or none on all.
         tree: String = "";
-        /// Address from which packets are sent.
+        /// Address from which packets are sent. It must reach all nodes of the tree: `[::]:0` where they have addresses of IPv6, or of both kinds.
         source: String = "0.0.0.0:0";
+        /// Longest packet in bytes, 512 to 1472. A packet and its headers (28 bytes with IPv4, 48 with IPv6) should fit the MTU of every path of the tree: the default fits 1,420. What does not fit goes in fragments of IP, one packet at a time.
+        packet_bytes: usize = 1372_u16;
         /// Address and UDP port at which readers ask for messages that they missed. Empty for none.
         requests: String = "";
         /// Requests of one address a second.

@@ -121,6 +121,12 @@ impl RelayNode {
         self.outgoing.lost()
     }
 
+    /// Joined datagrams that the system did not take, whose packets went one by one.
+    #[must_use]
+    pub fn taken_apart(&self) -> u64 {
+        self.outgoing.taken_apart()
+    }
+
     /// What it says when it is asked.
     #[must_use]
     pub fn figures(&self) -> RelayFigures {

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Header, Kind, MESSAGE_BYTES_MAX, PacketWriter, TreeKey};
+use crate::packet::{Header, Kind, MESSAGE_BYTES_MAX, PACKET_BYTES_MAX, PacketWriter, TreeKey};
 use crate::reader::{Message, Request};
 
 /// What a stored message costs beside its bytes.
@@ -39,13 +39,20 @@ pub struct Rewinder {
     stored: VecDeque<Stored>,
     bytes: usize,
     bytes_max: usize,
+    packet_bytes: usize,
 }
 
 impl Rewinder {
     /// An empty one, whose first message will be `next`. It keeps about `bytes_max` bytes.
     #[must_use]
     pub const fn new(channel: u32, next: u64, bytes_max: usize) -> Self {
-        Self { channel, first: next, stored: VecDeque::new(), bytes: 0, bytes_max }
+        Self { channel, first: next, stored: VecDeque::new(), bytes: 0, bytes_max, packet_bytes: PACKET_BYTES_MAX }
+    }
+
+    /// The same one, which answers with packets of so many bytes at most.
+    #[must_use]
+    pub fn in_packets_of(self, packet_bytes: usize) -> Self {
+        Self { packet_bytes, ..self }
     }
 
     /// Its channel.
@@ -93,7 +100,7 @@ impl Rewinder {
         };
         let mut asked = self.stored.range(from as usize..).take(request.count.into()).peekable();
         let (mut number, mut written) = (request.first, 0);
-        let mut writer = PacketWriter::default();
+        let mut writer = PacketWriter::up_to(self.packet_bytes);
         // Messages of one packet have one release time: none comes out earlier than it may.
         while let Some((sent_ns, release_ns)) = asked.peek().map(|next| (next.sent_ns, next.release_ns))
             && written < ANSWER_PACKETS_MAX
@@ -158,6 +165,18 @@ mod tests {
         let (answer, numbers) = ask(&rewinder, 111, u16::MAX);
         assert_eq!((answer, numbers), (Answer::Sent, (111..111 + 3 * ANSWER_PACKETS_MAX as u64).collect()), "a bounded answer");
         assert_eq!(rewinder.answer(&Request { channel: 4, first: 110, count: 1 }, 1, &key, &mut Vec::new()), Answer::Unknown);
+    }
+
+    #[test]
+    fn answers_are_as_short_as_the_packets_that_were_sent() {
+        let key = TreeKey::new([5; 32]);
+        let mut rewinder = Rewinder::new(3, 1, 1 << 16).in_packets_of(512);
+        for number in 1..=20 {
+            rewinder.push(&Message { number, sent_ns: 1, release_ns: 2, bytes: &[number as u8; 98] });
+        }
+        let mut packets = Vec::new();
+        assert_eq!(rewinder.answer(&Request { channel: 3, first: 1, count: 20 }, 1, &key, &mut packets), Answer::Sent);
+        assert_eq!(packets.iter().map(Vec::len).collect::<Vec<_>>(), [460; 5], "four messages each");
     }
 
     #[test]

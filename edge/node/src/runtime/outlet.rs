@@ -182,6 +182,10 @@ impl MarketDataOutlet {
             || (layout.tree_number.wrapping_add(layout.trees.count()), TreeKey::new(walras_access::random_bytes()), Vec::new());
         let (own_tree, key, participants) =
             own.map_or_else(alone, |own| (own.tree_number, own.key, own.layers.into_iter().next().unwrap_or_default()));
+        if let Some(far) = participants.iter().find(|participant| !to.reaches(**participant)) {
+            let why = format!("{} does not reach {far}: give participants addresses of its kind, or name `[::]:0`", options.source);
+            return Err(refused("gateway.source", &why));
+        }
         let shared = Arc::new(Shared {
             outlet: Mutex::new(Outlet::new(OutletSettings {
                 tree: layout.tree_number,
@@ -214,8 +218,10 @@ impl MarketDataOutlet {
             let shared = Arc::clone(&shared);
             threads.push(spawn("feed-requests", move || answer_requests(node, &shared))?);
         }
-        let recalls = options.venue_requests.first().map(|replica| {
-            let any: IpAddr = if replica.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let recalls = (!options.venue_requests.is_empty()).then(|| {
+            // A socket of IPv6 reaches addresses of IPv4 too.
+            let is_v4 = options.venue_requests.iter().all(SocketAddr::is_ipv4);
+            let any: IpAddr = if is_v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
             let socket = bind("gateway.venue_requests", SocketAddr::new(any, 0), Offload::None)?;
             let (replicas, key) = (options.venue_requests.clone(), layout.key.clone());
             Ok::<_, RecoveryError>(Arc::new(RecallNode::new(socket, key, layout.tree_number, replicas)))

@@ -16,7 +16,7 @@ use walras_feed::reader::MarketReader;
 use walras_feed::recall::RecallSettings;
 use walras_feed::sender::{Packets, Sender, SenderSettings};
 use walras_relay::keeper::KeeperSettings;
-use walras_relay::packet::{Packet, TreeKey};
+use walras_relay::packet::{PACKET_BYTES_MAX, Packet, TreeKey};
 use walras_relay::reader::ReaderSettings;
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::Tree;
@@ -62,6 +62,7 @@ impl Venue {
             epoch: 0,
             first_number: 1,
             key: key(),
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 20,
             heartbeat_ns: 1_000_000_000,
             snapshot_bytes_per_s: 1_000_000,

@@ -3,4 +3,5 @@
 
 mod late;
 mod loopback;
+mod mtu;
 mod parallel;

@@ -118,6 +118,7 @@ impl FeedSender {
             // A leader takes numbers by its term, which are greater.
             first_number: 1,
             key: first.key.clone(),
+            packet_bytes: options.packet_bytes,
             rewind_bytes_max: options.kept_bytes,
             heartbeat_ns: nanoseconds(options.heartbeat),
             snapshot_bytes_per_s: (options.snapshot_bytes_per_s / u64::from(first.trees.count())).max(1),
@@ -130,6 +131,7 @@ impl FeedSender {
             // With a port of its own where the operator names none: two sockets cannot have the same.
             let source = if layout.index == 0 { options.source } else { SocketAddr::new(options.source.ip(), 0) };
             let socket = bind("feed.source", source, Offload::Segments)?;
+            layout.check_reach(&socket).map_err(|error| RecoveryError::Replica(format!("feed.source: {error}")))?;
             let node = SenderNode::new(socket, &layout.tree, layout.hedge, &layout.nodes());
             let station = Arc::new(Mutex::new(Station::of_tree(settings.clone(), layout.index)));
             let ((queue, jobs), counts) = (bounded(QUEUE_MAX), Arc::new(Counts::default()));
@@ -283,6 +285,7 @@ fn lock(station: &Mutex<Station>) -> MutexGuard<'_, Station> {
 fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, counts: &Counts) {
     // Heartbeats and snapshots are due by the elapsed time, which never goes back.
     let (begun, mut packets, mut is_failing) = (Instant::now(), Packets::default(), false);
+    let mut taken_apart = 0;
     loop {
         let wake_ns = lock(station).wake_ns();
         let wait_ns = wake_ns.map_or(u64::MAX, |wake_ns| wake_ns.saturating_sub(nanoseconds(begun.elapsed())));
@@ -324,6 +327,12 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, co
             warn!("the binary feed could not be sent: {error}");
         }
         is_failing = sent.is_err();
+        if taken_apart == 0 && node.taken_apart() > 0 {
+            warn!(
+                "packets are larger than the MTU of a path has room for, so they go one by one, in fragments: set feed.packet_bytes"
+            );
+        }
+        taken_apart = node.taken_apart();
     }
 }
 

@@ -9,6 +9,7 @@ use walras_feed::station::Station;
 use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
 use walras_relay::keeping::Keeping;
 use walras_relay::live::Live;
+use walras_relay::packet::PACKET_BYTES_MAX;
 use walras_replica::{FeedPart, FeedPiece, FeedRun};
 use walras_sequencer::ReceiverSample;
 
@@ -83,6 +84,7 @@ impl Branch {
             epoch: 0,
             first_number: 1,
             key: shape.key.clone(),
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max,
             heartbeat_ns: HEARTBEAT_NS,
             snapshot_bytes_per_s: 400_000,
