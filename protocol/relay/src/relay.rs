@@ -26,8 +26,8 @@ const TAKE_OVER: u64 = 1 << 32;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Which of one sender's packets were here: a bit for each of the last numbers, modulo the size. In constant time and memory, as an array of
-/// numbers is (Jasper, appendix A), in a sixty-fourth of its room.
+/// Which of one sender's packets were here: a bit for each of the last numbers, modulo the size. In constant time and memory, as an array
+/// of numbers is (Jasper, appendix A), in a sixty-fourth of its room.
 #[derive(Clone, Debug)]
 struct Window {
     bits: Box<[u64]>,

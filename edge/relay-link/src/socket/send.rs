@@ -231,8 +231,8 @@ impl Outgoing {
         let mut sent = 0;
         while sent < self.headers.len() {
             let headers = &mut self.headers[sent..];
-            // SAFETY: the headers were just made to point to names, parts and controls, none of which changes before the last call ends; the
-            // parts point to the packets' bytes, which `flush` borrows.
+            // SAFETY: the headers were just made to point to names, parts and controls, none of which changes before the last call ends;
+            // the parts point to the packets' bytes, which `flush` borrows.
             let count = unsafe { libc::sendmmsg(socket.socket.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, 0) };
             let error = io::Error::last_os_error();
             let datagram = self.datagrams[first + sent];
@@ -303,8 +303,8 @@ fn put_segment(message: &mut libc::msghdr, control: &mut Control, bytes: u16) {
     }
 }
 
-/// Whether an error may concern joining alone: the kernel takes no joined datagram whose packets have more bytes than the path's MTU, nor one
-/// to a path that cannot cut. Alone it may take the packets.
+/// Whether an error may concern joining alone: the kernel takes no joined datagram whose packets have more bytes than the path's MTU, nor
+/// one to a path that cannot cut. Alone it may take the packets.
 fn is_of_joining(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| [libc::EINVAL, libc::EMSGSIZE, libc::EIO].contains(&code))
 }

@@ -1,5 +1,5 @@
-//! A path that has no room for the longest packets, as in many clouds and tunnels: the loopback interface of a network namespace of its own.
-//! It needs `unshare` and `ip`, and a system that lets a user make namespaces; where one is missing it says so and tests nothing.
+//! A path that has no room for the longest packets, as in many clouds and tunnels: the loopback interface of a network namespace of its
+//! own. It needs `unshare` and `ip`, and a system that lets a user make namespaces; where one is missing it says so and tests nothing.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
