@@ -43,7 +43,7 @@ pub use batches::{
     transaction_outcomes, whole,
 };
 pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
-pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, TreeView};
+pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, RelayOut, TreeView};
 pub use doorbell::Doorbell;
 pub use feed::{
     BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, OrdersPush, Publication, Push, Shared, ShownOrders,

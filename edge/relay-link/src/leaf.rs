@@ -9,6 +9,7 @@ use walras_feed::control::{Control, RelayFigures};
 use walras_relay::keeping::Keeping;
 use walras_relay::packet::{Header, Packet, TreeKey};
 use walras_relay::reader::Request;
+use walras_relay::relay::TAKE_OVER;
 
 use crate::late::LateReports;
 use crate::layout::Layout;
@@ -109,20 +110,27 @@ impl Leaf {
                         continue;
                     }
                     let keeping = Keeping::decode(&packet);
-                    if let (Some(late), Some(source)) = (late.as_mut(), received.source(number)) {
-                        late.from(now_ns, source);
-                        if let Some(Keeping::Ping { .. }) = keeping {
-                            late.asked(now_ns, source);
+                    let source = received.source(number);
+                    if let Some(keeping) = keeping {
+                        match (late.as_mut(), source, keeping) {
+                            (Some(late), Some(source), Keeping::Ping { .. }) => late.asked(now_ns, source),
+                            (Some(late), _, Keeping::View { version, epoch, out }) => late.above.view(version, epoch, &out),
+                            _ => {}
                         }
-                    }
-                    if keeping.is_some() {
                         continue;
                     }
+                    if let (Some(late), Some(source)) = (late.as_mut(), source) {
+                        late.from(now_ns, source);
+                    }
                     counts.first += 1;
-                    if is_newest(newest, packet.header()) {
+                    let skipped = newest_skips(newest, packet.header());
+                    if skipped.is_some() {
                         looks.add(now_ns.saturating_sub(packet.header().sent_ns));
                     }
                     let is_first = with(&packet);
+                    if let (Some(late), Some(source)) = (late.as_mut(), source) {
+                        late.above.copy(now_ns, packet.header(), is_first, skipped.unwrap_or(0), source);
+                    }
                     if let (true, Some(late), Some(venue_ns)) = (is_first, late.as_mut(), venue_ns) {
                         late.first(venue_ns, packet.header());
                     }
@@ -136,6 +144,14 @@ impl Leaf {
             // A relay that is gone does not hear it; the next report goes to another one.
             let _ = socket.send_to(&bytes, to);
         }
+        if let Some((says, tree, to)) = late.as_mut().and_then(|late| late.mute(now_ns)) {
+            for keeping in says {
+                let mut bytes = Vec::new();
+                keeping.encode(tree, now_ns, key, &mut bytes);
+                // It is said again.
+                let _ = socket.send_to(&bytes, to);
+            }
+        }
         if let Some((question, tree, to)) = asked
             && self.looks.may_answer(now_ns)
         {
@@ -145,13 +161,34 @@ impl Leaf {
     }
 }
 
-fn is_newest(newest: &mut HashMap<u32, u64>, header: &Header) -> bool {
+/// Where a packet is newer than all before in its channel: how many numbers it leaves out.
+fn newest_skips(newest: &mut HashMap<u32, u64>, header: &Header) -> Option<u64> {
     let has_room = newest.len() < CHANNELS_MAX || newest.contains_key(&header.channel);
     if header.packet == 0 || !has_room {
-        return false;
+        return None;
     }
     let last = newest.entry(header.channel).or_insert(0);
-    let is_newest = header.packet > *last;
-    *last = header.packet.max(*last);
-    is_newest
+    let before = *last;
+    *last = before.max(header.packet);
+    let ahead = header.packet.checked_sub(before).filter(|ahead| *ahead > 0)?;
+    // The first one of a channel, and of a sender that takes over, leave nothing out.
+    Some(if before == 0 || ahead >= TAKE_OVER { 0 } else { ahead - 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_relay::packet::Kind;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_packet_of_a_channel_says_what_it_leaves_out() {
+        let mut newest = HashMap::new();
+        let mut skips = |channel, packet| {
+            let (kind, count, tree, first, sent_ns, release_ns) = (Kind::Data, 1, 1, 1, 1, 1);
+            newest_skips(&mut newest, &Header { kind, count, channel, tree, packet, first, sent_ns, release_ns })
+        };
+        assert_eq!([5, 6, 9, 8, 9, 0].map(|packet| skips(1, packet)), [Some(0), Some(0), Some(2), None, None, None]);
+        assert_eq!((skips(2, 7), skips(1, 1 << 40), skips(1, (1 << 40) + 2)), (Some(0), Some(0), Some(1)));
+    }
 }

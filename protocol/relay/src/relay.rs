@@ -21,8 +21,9 @@ pub enum Arrival {
     NoRoom,
 }
 
-/// A sender that takes over goes on with a number that is greater by more: nothing between was ever sent.
-const TAKE_OVER: u64 = 1 << 32;
+/// A sender that takes over goes on with a number that is greater by more: nothing between was ever sent. So it is with the packets of all
+/// channels, and with the messages of snapshots.
+pub const TAKE_OVER: u64 = 1 << 32;
 
 const WORD_BITS: usize = u64::BITS as usize;
 

@@ -15,8 +15,8 @@ use walras_feed::control::RelayFigures;
 use walras_feed::publisher::Publisher;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
-use walras_ports::{NodeFigures, TreeView};
-use walras_relay::keeper::KeeperSettings;
+use walras_ports::{NodeFigures, RelayOut, TreeView};
+use walras_relay::keeper::{KeeperSettings, OutBecause};
 use walras_relay::lateness::Pieces;
 use walras_relay::live::Live;
 use walras_relay::rewinder::Answer;
@@ -93,8 +93,8 @@ struct Counts {
     is_sending: AtomicBool,
     /// The first number of this leader's packets and views: greater than those of earlier senders.
     first_number: AtomicU64,
-    /// By which view, and who is out of it.
-    live: Mutex<(u16, Vec<u32>)>,
+    /// By which view, and who is out of it, and why.
+    live: Mutex<(u16, Vec<(u32, RelayOut)>)>,
     /// What was sent lately, about which receivers report.
     pieces: Mutex<Pieces>,
     /// What the nodes said last.
@@ -380,13 +380,14 @@ fn keep_while_sending(
             let _ = says.try_send(heard);
         }
         let Some(live) = next.take() else { continue };
-        let (epoch, out) = (live.epoch(), live.out().iter().copied().collect::<Vec<_>>());
+        let why = |relay: u32| node.out().find(|(out, _)| *out == relay).map_or(RelayOut::Silent, |(_, why)| why_out(why));
+        let (epoch, out) = (live.epoch(), live.out().iter().map(|relay| (*relay, why(*relay))).collect::<Vec<_>>());
         match uses.try_send(Job::Use(live)) {
             Ok(()) => {
                 let before =
                     std::mem::replace(&mut *counts.live.lock().unwrap_or_else(PoisonError::into_inner), (epoch, out.clone()));
                 if before.1 != out {
-                    info!("tree {}: relays that are out, by number: {out:?}", layout.tree_number);
+                    info!("tree {}: relays that are out, by number, and why: {out:?}", layout.tree_number);
                 }
             }
             Err(TrySendError::Full(Job::Use(live))) => next = Some(live),
@@ -394,6 +395,14 @@ fn keep_while_sending(
         }
     }
     Ok(())
+}
+
+fn why_out(why: OutBecause) -> RelayOut {
+    match why {
+        OutBecause::Silent => RelayOut::Silent,
+        OutBecause::Unaware => RelayOut::Unaware,
+        OutBecause::Mute => RelayOut::Mute,
+    }
 }
 
 /// Asks the nodes of the tree for their figures, until the venue ends.
