@@ -6,7 +6,7 @@ use std::rc::Rc;
 use walras_feed::publisher::Publisher;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
-use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
+use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings, OutBecause};
 use walras_relay::keeping::Keeping;
 use walras_relay::live::Live;
 use walras_relay::packet::PACKET_BYTES_MAX;
@@ -120,6 +120,11 @@ impl Branch {
         }
     }
 
+    /// Whether a relay is out because it forwards nothing.
+    pub(super) fn has_mute(&self) -> bool {
+        self.keeper.as_ref().is_some_and(|(_, keeper)| keeper.out().any(|(_, why)| why == OutBecause::Mute))
+    }
+
     /// A relay's message reaches the keeper.
     pub(super) fn on_keeping(&mut self, at: Moment, keeping: Keeping, effects: &mut Vec<KeeperEffect>) {
         let Some((_, keeper)) = &mut self.keeper else { return };
@@ -127,6 +132,7 @@ impl Branch {
             Keeping::Pong { question } => keeper.on_pong(at.now_ns, question),
             Keeping::Taken { node, version } => keeper.on_taken(node, version),
             Keeping::Silent { node, .. } => keeper.on_silent(at.now_ns, node, effects),
+            Keeping::Mute { node, by, version } => keeper.on_mute(at.now_ns, node, by, version),
             Keeping::Late { node, samples } => self.gathers.on_late(at.now_ns, node, samples),
             Keeping::Ping { .. } | Keeping::View { .. } => {}
         }
