@@ -359,7 +359,7 @@ sections! {
         key: String = "";
         /// The account of that key.
         account: u32 = 0_u32;
-        /// Numbers of the channels whose messages it gets (`docs/market-data-feed.md`), such as `0x01000005`; empty for all.
+        /// Numbers of the channels whose messages it gets (`docs/market-data-feed.md`), such as `0x01000005`; empty for all. Name the channel of its view's snapshots too (`0x01ffffff`): after a gap the strategy needs it.
         channels: Vec<u32> = [];
         /// Released packets that may wait for it, 1 to 65536. Beyond it the strategy misses some, as the numbers of messages show.
         queue_packets: u32 = 4096_u16;
