@@ -1,17 +1,25 @@
-//! What a batch market's state costs beside its blocks: keeping it for a snapshot, pools, what a light client reads.
+//! What a batch market's state costs in addition to its blocks: keeping it for a snapshot, pools, what a light client reads.
 
 use std::num::NonZero;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use walras_batch_solver::{Budget, ClosedBatch};
 use walras_batch_venue::{Proposed, Venue};
 use walras_batch_workload::{Model, Workload, stands_in};
+use walras_clearing::BatchMarket;
+use walras_gateway::session::ReportSettings;
+use walras_replica::{State, split_part};
+use walras_sequencer::{Content, Entry};
 use walras_types::limits::{POOL_RESERVE_MIN, POOLS_MAX};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreatePool, PoolRule, TransactionSeq,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreatePool, LogIndex, PoolRule,
+    TimeNs, TransactionSeq,
 };
+use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
+use walras_wire::{BatchCommand, CloseBatch, Command, StepBlock, SubmitTransaction};
 
-use crate::beside_blocks::venue;
+use crate::beside_blocks::found;
 use crate::blocks::light_bytes;
 use crate::memory;
 use crate::report::{Figure, Report, Unit};
@@ -42,6 +50,8 @@ const PAUSE_MAX_MS: f64 = 5.0;
 const ACCOUNT_BYTES: f64 = 8_000.0;
 /// A state of ten times the accounts is made this often at most.
 const LARGE_ROUNDS: usize = 3;
+/// Demand queries in the search for the prices of its block.
+const QUERIES_MAX: u64 = 10_000;
 
 /// How many accounts the snapshot is measured with: of the configured ones a part, or several times as many, and what the metric calls
 /// them at full size.
@@ -74,8 +84,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     pool_blocks(config, report)
 }
 
-/// How long keeping the state stops the engine's thread, when nothing of it is shared with an earlier one. Returns the accounts; none
-/// where there is no memory for them.
+/// How long keeping a replica's state stops its thread, when nothing of it is shared with an earlier one: the engine's and all that is
+/// derived from it, after a block. Returns the accounts; none where there is no memory for them.
 fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::Result<u32> {
     let accounts = (config.accounts / size.part).max(2) * size.times;
     let metric = format!("snapshot_pause_{}_accounts_ms", size.name);
@@ -87,22 +97,77 @@ fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::R
         return Ok(0);
     }
     eprintln!("the snapshot of {accounts} accounts");
-    let model = Model::standard(ASSETS, accounts, accounts as usize);
+    let model = snapshot_model(accounts, config.transactions);
     let rounds = if size.times > 1 { config.rounds.min(LARGE_ROUNDS) } else { config.rounds };
     let mut times = Vec::new();
     for _ in 0..rounds {
-        let mut engine = venue(&model, Workload::new(model.clone(), SEED).endowment())?;
+        let mut state = state_after_a_block(&model)?;
         let begun = Instant::now();
-        let kept = engine.freeze();
+        let kept = State::freeze(&mut state.engine, &state.derived, &state.reports);
         times.push(begun.elapsed().as_secs_f64() * 1e3);
-        let (mut bytes, mut expected) = (Vec::new(), Vec::new());
-        kept.snapshot(&mut bytes);
-        engine.snapshot(&mut expected);
-        ensure!(bytes == expected, "what was kept is not the state");
+        let (bytes, mut expected) = (kept.encode(), Vec::new());
+        state.engine.snapshot(&mut expected);
+        let (of_engine, _) = split_part(&bytes).map_err(anyhow::Error::msg)?;
+        ensure!(of_engine == expected, "what was kept is not the state");
     }
     let ms = report.samples(metric.clone(), times);
     report.figure(Figure::new(metric, ms, Unit::Ms).bar(PAUSE_MAX_MS));
     Ok(accounts)
+}
+
+/// Accounts of which each sends a transaction, as far as a block has so many. Nothing is cancelled.
+fn snapshot_model(accounts: u32, transactions: usize) -> Model {
+    Model { cancel_share: 0.0, ..Model::standard(ASSETS, accounts, transactions.min(accounts as usize)) }
+}
+
+/// A replica's state: the accounts of a model have funds and keys, and have sent a block, of which some offers traded and others stand.
+fn state_after_a_block(model: &Model) -> anyhow::Result<State> {
+    let mut workload = Workload::new(model.clone(), SEED);
+    let mut state = State::genesis(ReportSettings::default());
+    let State { engine, derived, reports } = &mut state;
+    let mut deltas = Vec::new();
+    found(engine, model, workload.endowment(), |engine, command, events| {
+        // Nothing is derived from what the operator gives to accounts.
+        if matches!(command, Command::Account(_)) {
+            return Ok(());
+        }
+        let entry = entry(engine.last_applied(), Content::Command(*command));
+        events.iter().for_each(|event| reports.on_event(entry.log_index, entry.time, event, |_, _| ()));
+        Ok(derived.on_entry(engine, &entry, events, &mut deltas)?)
+    })?;
+    let nothing = BatchMarket::build(usize::from(ASSETS), &[], &[], Vec::new())?;
+    let market = model.market;
+    for transaction in workload.block(stands_in(&nothing)) {
+        let signed = SignedTransaction { transaction: *transaction, signature: [0; SIGNATURE_BYTES] };
+        let submit = SubmitTransaction::new(market, &signed)?;
+        apply(&mut state, Content::Command(Command::Batch(BatchCommand::Submit(submit))))?;
+    }
+    apply(&mut state, Content::Command(Command::Batch(BatchCommand::Close(CloseBatch { market, block: 1 }))))?;
+    take_steps(&mut state, market)?;
+    let (place, offers, rules, quality) = state.engine.batch_to_clear(market).context("a closed batch waits for its clearing")?;
+    let batch = ClosedBatch { market, place, offers: &offers, rules, quality };
+    let block = batch.propose(None, Budget::queries(QUERIES_MAX))?;
+    drop(offers);
+    apply(&mut state, Content::from(block))?;
+    take_steps(&mut state, market)?;
+    ensure!(state.engine.batch_market(market).is_some_and(|view| view.last.is_some()), "the block was not cleared");
+    Ok(state)
+}
+
+fn entry(log_index: LogIndex, content: Content) -> Entry {
+    Entry { log_index, time: TimeNs(1), ordinal: None, key: None, nonce: None, content }
+}
+
+fn apply(state: &mut State, content: Content) -> anyhow::Result<()> {
+    Ok(state.apply(&entry(state.engine.last_applied().next(), content))?)
+}
+
+fn take_steps(state: &mut State, market: BatchMarketId) -> anyhow::Result<()> {
+    while let Some(next) = state.engine.next_block_step(market) {
+        let step = StepBlock { market, block: 1, step: next.number };
+        apply(state, Content::Command(Command::Batch(BatchCommand::Step(step))))?;
+    }
+    Ok(())
 }
 
 /// Blocks beside as many pools as a market may have, of all pairs in turn, whose price is the model's.
@@ -176,5 +241,18 @@ mod tests {
             pauses.iter().map(String::as_str).chain(["pool_blocks_ktps", "header_bytes_light_client"]).collect();
         assert_eq!(metrics, expected);
         assert!(report.figures()[..SIZES.len()].iter().all(|figure| figure.value >= 0.0));
+    }
+
+    /// What a replica derives from blocks is kept with the engine's state.
+    #[test]
+    fn the_state_that_is_kept_is_of_a_venue_in_use() {
+        let model = snapshot_model(2_000, 2_000);
+        let state = state_after_a_block(&model).unwrap();
+        let view = state.engine.batch_market(model.market).unwrap();
+        assert!(view.last.is_some_and(|last| last.offers_traded > 0), "something traded");
+        let offers = state.derived.market.offers();
+        let remembered: usize = (0..2_000).map(|id| offers.outcomes_newest_first(AccountId(id)).count()).sum();
+        let standing = offers.bytes().standing;
+        assert!(standing > 0 && remembered > 0, "{standing} bytes of offers, {remembered} outcomes");
     }
 }

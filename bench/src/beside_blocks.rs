@@ -442,17 +442,28 @@ fn order(number: u64, first: u32) -> Command {
 }
 
 /// A venue of the newest rules with the accounts, keys and funds of a model, two more accounts, a batch market and an instrument.
-pub(crate) fn venue(model: &Model, endowment: Amount) -> anyhow::Result<Engine> {
-    let symbol = |text: String| Symbol::new(&text).context("upper case and short");
+fn venue(model: &Model, endowment: Amount) -> anyhow::Result<Engine> {
     let mut engine = Engine::new();
     engine.stop_telling_levels();
+    found(&mut engine, model, endowment, |_, _, _| Ok(()))?;
+    Ok(engine)
+}
+
+/// Makes that venue of an engine that has nothing. `see` gets each command with its events, once it is applied.
+pub(crate) fn found(
+    engine: &mut Engine,
+    model: &Model,
+    endowment: Amount,
+    mut see: impl FnMut(&Engine, &Command, &[Event]) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let symbol = |text: String| Symbol::new(&text).context("upper case and short");
     let mut events = Vec::new();
     // One by one: those of a million accounts together take more memory than the accounts.
     let mut apply = |command: Command| -> anyhow::Result<()> {
         events.clear();
         engine.apply(engine.last_applied().next(), TimeNs(1), &command, &mut events);
         ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{command:?}: {events:?}");
-        Ok(())
+        see(engine, &command, &events)
     };
     apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)))?;
     for asset in &model.assets {
@@ -513,7 +524,7 @@ pub(crate) fn venue(model: &Model, endowment: Amount) -> anyhow::Result<Engine> 
     engine.set_threads(NonZero::<usize>::MIN);
     engine.prepare_batches();
     ensure!(engine.last_applied() > LogIndex(0), "the venue is there");
-    Ok(engine)
+    Ok(())
 }
 
 fn remove(folder: &Path) -> anyhow::Result<()> {

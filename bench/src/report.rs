@@ -302,23 +302,44 @@ impl Report {
     /// # Errors
     /// When the file is not one of results.
     pub fn carry(&mut self, file: &Path, metrics: &[&str]) -> anyhow::Result<()> {
+        self.carry_by(file, metrics, |metric, name| metric == name)
+    }
+
+    /// As [`Self::carry`], for figures of which a file may have several, of runs with other numbers of accounts: the metrics end in these,
+    /// as `accounts_held_1m_accounts` does. Takes over the largest.
+    ///
+    /// # Errors
+    /// As [`Self::carry`].
+    pub fn carry_most(&mut self, file: &Path, metrics: &[&str]) -> anyhow::Result<()> {
+        let of_accounts = |rest: &str| rest.is_empty() || (rest.starts_with('_') && rest.ends_with("_accounts"));
+        self.carry_by(file, metrics, |metric, name| metric.strip_prefix(name).is_some_and(of_accounts))
+    }
+
+    /// Of the figures that are each metric's, the largest.
+    fn carry_by(&mut self, file: &Path, metrics: &[&str], is_of: impl Fn(&str, &str) -> bool) -> anyhow::Result<()> {
         let Ok(text) = std::fs::read_to_string(file) else {
             self.note(format!("{} is not there: {} are left out", file.display(), metrics.join(", ")));
             return Ok(());
         };
         let results: serde_json::Value = serde_json::from_str(&text).with_context(|| format!("reading {}", file.display()))?;
         let figures = results["figures"].as_array().with_context(|| format!("{} has no figures", file.display()))?;
-        let mut carried = Vec::new();
-        for figure in figures.iter().filter(|figure| metrics.iter().any(|metric| figure["metric"] == *metric)) {
-            let unit = [Unit::Ktps, Unit::Count, Unit::Mib].into_iter().find(|unit| figure["unit"] == unit.name());
-            let (Some(unit), Some(metric), Some(value)) = (unit, figure["metric"].as_str(), figure["value"].as_f64()) else {
-                continue;
-            };
-            carried.push(metric.to_owned());
-            self.figure(Figure::new(metric, value, unit));
+        let figure = |figure: &serde_json::Value| {
+            let unit = [Unit::Ktps, Unit::Count, Unit::Mib].into_iter().find(|unit| figure["unit"] == unit.name())?;
+            Some((figure["metric"].as_str()?.to_owned(), figure["value"].as_f64()?, unit))
+        };
+        let known: Vec<(String, f64, Unit)> = figures.iter().filter_map(figure).collect();
+        let (mut carried, mut missing) = (Vec::new(), Vec::new());
+        for metric in metrics {
+            let of_metric = known.iter().filter(|(name, ..)| is_of(name, metric));
+            match of_metric.max_by(|a, b| a.1.total_cmp(&b.1)) {
+                Some((name, value, unit)) => {
+                    carried.push(if name == metric { name.clone() } else { format!("{metric} ({name} there)") });
+                    self.figure(Figure::new(*metric, *value, *unit));
+                }
+                None => missing.push(*metric),
+            }
         }
         let (date, commit) = (&results["date"], &results["commit"]["id"]);
-        let missing: Vec<&str> = metrics.iter().copied().filter(|metric| carried.iter().all(|name| name != metric)).collect();
         if !carried.is_empty() {
             self.note(format!("{} are of {}, a run of {date} at {commit}", carried.join(", "), file.display()));
         }
@@ -449,6 +470,33 @@ mod tests {
         for key in ["date", "commit", "machine", "load", "checks", "notes", "samples"] {
             assert!(!json[key].is_null(), "{key} is missing: {json}");
         }
+    }
+
+    #[test]
+    fn what_several_runs_held_is_carried_as_the_most_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut standing = Report::begin("standing");
+        for (metric, value) in [
+            ("offers_held", 9_912_233.0),
+            ("accounts_held", 117_610.0),
+            ("accounts_held_1k_accounts", 2_765.0),
+            ("accounts_held_1m_accounts", 1_001_391.0),
+            ("accounts_held_memory_mib", 5e9),
+        ] {
+            standing.figure(Figure::new(metric, value, Unit::Count));
+        }
+        let path = standing.finish(Some(folder.path())).unwrap().unwrap();
+        let mut report = Report::begin("batch");
+        report.carry_most(&path, &["offers_held", "accounts_held", "pools_held"]).unwrap();
+        report.carry(&path, &["accounts_held"]).unwrap();
+        let figures = |report: &Report| -> Vec<(String, f64)> {
+            report.figures().iter().map(|figure| (figure.metric.clone(), figure.value)).collect()
+        };
+        let named = |metric: &str, value| (metric.to_owned(), value);
+        let expected = [named("offers_held", 9_912_233.0), named("accounts_held", 1_001_391.0), named("accounts_held", 117_610.0)];
+        assert_eq!(figures(&report), expected);
+        assert!(report.notes[0].contains("accounts_held (accounts_held_1m_accounts there)"), "{:?}", report.notes);
+        assert!(report.notes[1].contains("has no pools_held"), "{:?}", report.notes);
     }
 
     #[test]

@@ -60,7 +60,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     }
     for (interface, ratio) in by_interface {
         if ratio.is_finite() {
-            report.figure(Figure::new(format!("good_p99_under_attack_ratio_{}", interface.name()), ratio, Unit::Ratio));
+            let figure = Figure::new(format!("good_p99_under_attack_ratio_{}", interface.name()), ratio, Unit::Ratio);
+            report.figure(figure.bar(P99_RATIO_MAX));
         } else {
             report.note(format!("under some attack something of the interface {} was not served at all", interface.name()));
         }

@@ -131,7 +131,7 @@ impl Config {
 }
 
 /// The rate by accounts with 1,000,000 standing offers, from 1,000 accounts on, then by standing offers among 100,000 accounts. The
-/// run that needs most memory comes last, since a process keeps some of what it freed.
+/// run that needs most memory comes last, since memory that was freed may be in pieces.
 ///
 /// # Errors
 /// As [`run`].
@@ -186,6 +186,7 @@ pub fn run_all(
 /// # Errors
 /// When a block is not what it should be, or the log cannot be written.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<Held> {
+    walras_huge_pages::give_back_what_is_free();
     let config = Config { sizes: config.fitting(report), ..config.clone() };
     if config.sizes.is_empty() {
         return Ok(Held::default());

@@ -1,4 +1,4 @@
-"""The Binance adapter of nautilus_trader, as it is, with another base URL."""
+"""The Binance adapter of nautilus_trader, as it is, with another base URL; and its loader of Databento's files, on a venue's archive."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import sys
 import tempfile
 from collections.abc import Awaitable
 from typing import Any
-
-import pyarrow
 
 from nautilus_trader.adapters.binance.common.enums import BinanceAccountType, BinanceKlineInterval, BinanceOrderType, BinanceTimeInForce
 from nautilus_trader.adapters.binance.common.enums import BinanceKeyType, BinanceOrderSide
@@ -23,6 +21,8 @@ from nautilus_trader.adapters.binance.websocket.client import BinanceWebSocketCl
 from nautilus_trader.adapters.databento.loaders import DatabentoDataLoader
 from nautilus_trader.common.component import LiveClock
 from nautilus_trader.core.nautilus_pyo3 import HttpMethod
+from nautilus_trader.model.book import OrderBook
+from nautilus_trader.model.enums import BookType
 from nautilus_trader.model.identifiers import InstrumentId
 
 from steps import Steps
@@ -30,7 +30,9 @@ from venue import Venue
 
 steps = Steps("nautilus_trader", "nautilus_trader")
 SYMBOL = "BTCUSD"
-ARCHIVE = pathlib.Path(__file__).parents[2] / "edge" / "archive" / "tests" / "golden" / "2026-11-20"
+REPOSITORY = pathlib.Path(__file__).parents[2]
+ARCHIVE = REPOSITORY / "edge" / "archive" / "tests" / "golden-zstd" / "2026-11-20"
+ARCHIVED = InstrumentId.from_str("BTC/USD.WALRAS")
 
 
 class Context:
@@ -237,14 +239,9 @@ async def rsa_key(c: Context) -> None:
     await places(c.with_key(own.rsa_key, BinanceKeyType.RSA, rsa_private_key=own.rsa_pem))
 
 
-def archived(kind: str) -> Any:
-    """What its loader reads of a day of the venue's archive (docs/history.md), compressed as Databento's files are."""
-    source = ARCHIVE / f"BTC-USD.0.{kind}.dbn"
-    with tempfile.TemporaryDirectory() as folder:
-        packed = pathlib.Path(folder) / f"{source.name}.zst"
-        packed.write_bytes(pyarrow.compress(source.read_bytes(), "zstd", asbytes=True))
-        loader, instrument = DatabentoDataLoader(), InstrumentId.from_str("BTC/USD.WALRAS")
-        return loader.from_dbn_file(packed, instrument_id=instrument, price_precision=1, as_legacy_cython=True)
+def archived(kind: str, **more: Any) -> Any:
+    """What its loader reads of a day of a venue's archive (docs/history.md), which is compressed as Databento's files are."""
+    return DatabentoDataLoader().from_dbn_file(ARCHIVE / f"BTC-USD.0.{kind}.dbn.zst", instrument_id=ARCHIVED, price_precision=1, **more)
 
 
 @steps.step
@@ -259,6 +256,44 @@ async def archived_books(_: Context) -> None:
     books = archived("mbp-10")
     assert len(books) == 5 and str(books[-1].bids[0].price) == "29999.5", books
     assert int(books[-1].bids[0].size) == 3 and int(books[-1].asks[0].size) == 4
+
+
+@steps.step
+async def archived_orders(_: Context) -> None:
+    book = OrderBook(ARCHIVED, BookType.L3_MBO)
+    for delta in archived("mbo"):
+        book.apply_delta(delta)
+    levels = [(str(level.price), [int(order.size) for order in level.orders()]) for level in book.bids() + book.asks()]
+    assert levels == [("29999.5", [3]), ("30001.5", [4])], levels
+    trades = [item for item in archived("mbo", include_trades=True) if type(item).__name__ == "TradeTick"]
+    assert [int(trade.size) for trade in trades] == [2, 1, 3, 3], trades
+
+
+@steps.step
+async def archived_definition(_: Context) -> None:
+    """As docs/history.md says: its loader takes definitions of Databento's own publishers alone."""
+    try:
+        archived("definition")
+    except ValueError as e:
+        assert "publisher" in str(e), e
+    else:
+        raise AssertionError("it takes a definition of nobody's now: say so in docs/history.md")
+
+
+@steps.step
+async def archived_back_test(_: Context) -> None:
+    """The program of docs/history.md: the book is that of the archive, order by order, and a strategy's order trades against it."""
+    program = str(REPOSITORY / "docs" / "nautilus-back-test.py")
+    pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
+    run = await asyncio.create_subprocess_exec(sys.executable, program, str(ARCHIVE), "BTC/USD", **pipes)
+    try:
+        out, err = await asyncio.wait_for(run.communicate(), 25)
+    finally:
+        if run.returncode is None:
+            run.kill()
+    lines = out.decode().splitlines()
+    assert run.returncode == 0 and lines, err.decode()[-3000:]
+    assert "filled 1 30001.0" in lines and lines[-1] == "book 29999.5 3 30001.5 4", lines
 
 
 async def trading_node(c: Context) -> list[dict[str, str]]:

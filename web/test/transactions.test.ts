@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { encodeTransaction, type Terms, toHex } from "walras";
+import { encodeTransaction, type Place, type Terms, toHex } from "walras";
 import { postWithTerms } from "../src/state/transaction-terms.ts";
 import { TransactionOutcomeUnknown } from "../src/texts/error-text.ts";
 import { readTransaction, signatureHolds } from "./fake/transaction.ts";
@@ -14,6 +14,7 @@ interface Vector {
     account_id: number;
     sequence: string;
     until: string | null;
+    chain: Place | null;
     joined: boolean;
     transaction: string;
     signed: string;
@@ -22,11 +23,11 @@ interface Vector {
 
 const vector = JSON.parse(readFileSync(new URL("../../sdk/typescript/test/transaction-vector.json", import.meta.url), "utf8")) as Vector;
 
-for (const { name, account_id, sequence, until, joined, transaction, signed } of vector.transactions) {
+for (const { name, account_id, sequence, until, chain, joined, transaction, signed } of vector.transactions) {
   test(`the fake venue reads and verifies: ${name}`, () => {
     const read = readTransaction(signed);
     assert.deepEqual([read.account, read.sequence, read.until], [account_id, BigInt(sequence), until === null ? null : BigInt(until)]);
-    const terms = { joined, ...(read.until !== null && { until: read.until }) };
+    const terms = { chain, joined, ...(read.until !== null && { until: read.until }) };
     assert.equal(toHex(encodeTransaction(read.account, read.sequence, read.asked, terms)), transaction);
     assert.ok(signatureHolds(vector.public_key, vector.domain, signed));
     assert.ok(!signatureHolds(vector.public_key, "00".repeat(32), signed), "a signature for one venue is none for another");

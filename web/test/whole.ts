@@ -86,7 +86,8 @@ export function cluster(more: Partial<ClusterView> = {}): ClusterView {
 
 export function relayTree(more: Partial<RelayTree> = {}): RelayTree {
   return {
-    tree: 1, hedge: 1, layers: [], packets: 0, not_taken: 0, asked: 0, asked_too_often: 0, epoch: 0, relays: [], delivery: [], ...more,
+    tree: 1, hedge: 1, layers: [], packets: 0, not_taken: 0, asked: 0, asked_too_often: 0, epoch: 0, relays: [], delivery: [],
+    receivers: [], ...more,
   };
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use walras_siege::limits::P99_RATIO_MAX;
+
 use super::read_json;
 use crate::report::{Figure, Report, Unit};
 
@@ -58,12 +60,12 @@ fn under_attack(siege: &Path, report: &mut Report) {
     };
     let date = known["date"].as_str().unwrap_or("unknown");
     report.note(format!("{WORST} is the worst of the attacks in {} of {date}", siege.display()));
-    report.figure(Figure::new(WORST, worst, Unit::Ratio));
+    report.figure(Figure::new(WORST, worst, Unit::Ratio).bar(P99_RATIO_MAX));
     let of_interfaces = found.iter().filter(|(metric, _)| metric.strip_prefix(WORST).is_some_and(|rest| rest.starts_with('_')));
     let mut count = 0;
     for (metric, value) in of_interfaces {
         count += 1;
-        report.figure(Figure::new(metric.clone(), *value, Unit::Ratio));
+        report.figure(Figure::new(metric.clone(), *value, Unit::Ratio).bar(P99_RATIO_MAX));
     }
     if count == 0 {
         report.note(format!("no interface was measured by itself in {}; run make bench NAME=siege", siege.display()));

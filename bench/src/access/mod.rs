@@ -127,10 +127,10 @@ fn orders(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         best.map(|(name, per_second, cpu_us)| PeerFigure::new(name, value(per_second, cpu_us), unit, engines::HOW))
     };
     report.figure(Figure::new("fix_orders_per_s", per_second, Unit::PerS).against_any(peer(Unit::PerS, |rate, _| rate)));
-    report.figure(Figure::new("fix_cpu_us_per_order", cpu_us, Unit::Us).against_any(peer(Unit::Us, |_, us| us)));
+    report.figure(Figure::new("fix_cpu_us_per_order", cpu_us, Unit::Us).against_any(peer(Unit::Us, |_, us| us)).bar(8.0));
     let soonest = soonest.map(|(name, us)| PeerFigure::new(name, us, Unit::Us, engines::HOW));
     report.note("fix_round_trip_us: the venue reports an order after it is on its disk; the peers keep nothing");
-    report.figure(Figure::new("fix_round_trip_us", round_trip_us, Unit::Us).against_any(soonest));
+    report.figure(Figure::new("fix_round_trip_us", round_trip_us, Unit::Us).against_any(soonest).bar(15.0));
     if let Some((_, _, theirs_us)) = best {
         report.note("fix_vs_best_engine compares processor time of an order: ours checks, logs, matches and reports it");
         report.figure(Figure::new("fix_vs_best_engine", theirs_us / cpu_us, Unit::TimesFaster).bar(1.0));

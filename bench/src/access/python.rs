@@ -10,7 +10,12 @@ use crate::report::{Figure, PeerFigure, Report, Unit};
 
 const PYTHON: &str = "sdk/python/.venv/bin/python";
 const ONE_CALL_EACH: &str = "walras, a call each, ids and ticks";
-const THEIRS: &str = "hftbacktest, orders of a strategy, not matched with each other";
+/// All of the same orders and cancels in one array.
+const ONE_ARRAY: &str = "walras, one array (first fifth)";
+/// The same orders and cancels.
+const THEIRS: &str = "hftbacktest, orders and cancels of a strategy, unmatched";
+const HOW: &str = "the same orders and cancels of a strategy, in one compiled loop, which it does not match with each other, and without \
+                   accounts; in the same run";
 
 /// Runs a program of `sdk/python/bench`; the JSON that it prints last, or why there is none.
 fn answer_of(program: &str, arguments: &[String]) -> Result<Value, String> {
@@ -38,12 +43,13 @@ pub(super) fn run(config: &Config, report: &mut Report) {
             if let Some(rate) = rate("walras, one array") {
                 report.figure(Figure::new("python_venue_orders_per_s", rate, Unit::PerS).bar(1_000_000.0));
             }
-            match (rate(ONE_CALL_EACH), rate(THEIRS)) {
-                (Some(ours), Some(theirs)) => {
-                    let how = "orders of a strategy, one call each, which it does not match with each other; the same flow in the same run";
-                    let peer = PeerFigure::new("hftbacktest", theirs, Unit::PerS, how);
-                    report.figure(Figure::new("python_venue_calls_per_s", ours, Unit::PerS).against(peer).bar(100_000.0));
-                    report.figure(Figure::new("python_venue_vs_hftbacktest", ours / theirs, Unit::TimesFaster).bar(1.0));
+            match (rate(ONE_CALL_EACH), rate(ONE_ARRAY), rate(THEIRS)) {
+                (Some(calls), Some(array), Some(theirs)) => {
+                    let peer = || PeerFigure::new("hftbacktest", theirs, Unit::PerS, HOW);
+                    report.figure(Figure::new("python_venue_calls_per_s", calls, Unit::PerS).against(peer()).bar(100_000.0));
+                    report.figure(Figure::new("python_venue_array_per_s", array, Unit::PerS).against(peer()));
+                    report.figure(Figure::new("python_venue_vs_hftbacktest", calls / theirs, Unit::TimesFaster).bar(1.0));
+                    report.figure(Figure::new("python_venue_array_vs_hftbacktest", array / theirs, Unit::TimesFaster).bar(1.0));
                 }
                 _ => report
                     .note(format!("hftbacktest was NOT RUN: install it beside the package: {PYTHON} -m pip install hftbacktest")),

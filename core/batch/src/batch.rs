@@ -1,5 +1,6 @@
 //! One batch market's state.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use walras_clearing::{AssetIndex, BatchMarket, Edition, Offer, Pair, Pairs};
@@ -28,6 +29,8 @@ pub struct Batch {
     /// The hash of the block before; zeros before the first.
     pub(crate) parent: [u8; 32],
     pub(crate) closed: Option<Arc<ClosedBatch>>,
+    /// Accounts whose transactions in the block under way set no key: see [`Self::keep_keys`].
+    pub(crate) keys_kept: BTreeSet<AccountId>,
     /// How far a block has come that is carried out in steps.
     pub(crate) steps: Steps,
     /// No part of the state.
@@ -37,7 +40,7 @@ pub struct Batch {
 /// A copy has a market of its own at once, so that its first block takes as long as any other.
 impl Clone for Batch {
     fn clone(&self) -> Self {
-        let Self { settings, table, market, pools, number, parent, closed, steps, trees } = self;
+        let Self { settings, table, market, pools, number, parent, closed, keys_kept, steps, trees } = self;
         Self {
             settings: settings.clone(),
             table: table.clone(),
@@ -46,6 +49,7 @@ impl Clone for Batch {
             number: *number,
             parent: *parent,
             closed: closed.clone(),
+            keys_kept: keys_kept.clone(),
             steps: steps.unshared(),
             trees: trees.clone(),
         }
@@ -57,7 +61,7 @@ impl Batch {
     /// market changes.
     #[must_use]
     pub fn for_snapshot(&self) -> Self {
-        let Self { settings, table, market, pools, number, parent, closed, steps, trees: _ } = self;
+        let Self { settings, table, market, pools, number, parent, closed, keys_kept, steps, trees: _ } = self;
         Self {
             settings: settings.clone(),
             table: table.clone(),
@@ -66,6 +70,7 @@ impl Batch {
             number: *number,
             parent: *parent,
             closed: closed.clone(),
+            keys_kept: keys_kept.clone(),
             steps: steps.clone(),
             trees: OfferTrees::default(),
         }
@@ -91,6 +96,7 @@ impl Batch {
             number: 1,
             parent: [0; 32],
             closed: None,
+            keys_kept: BTreeSet::new(),
             steps: Steps::default(),
             trees: OfferTrees::default(),
         })
@@ -110,6 +116,13 @@ impl Batch {
     /// Sets how the market's rules are read. A snapshot does not say it: it follows from the engine's version.
     pub const fn set_edition(&mut self, edition: Edition) {
         self.settings.rules.edition = edition;
+    }
+
+    /// Lets no transaction of these accounts set a key in the block under way, or in the next one where none is: their keys were replaced
+    /// since, by an order that a stolen key cannot give. What is not judged yet is dropped for it; what is kept sets nothing when the
+    /// block is cleared.
+    pub fn keep_keys(&mut self, accounts: impl IntoIterator<Item = AccountId>) {
+        self.keys_kept.extend(accounts);
     }
 
     /// What stands: of a closed batch with its new offers and without the cancelled ones. What a solver is to see.

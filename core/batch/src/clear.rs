@@ -1,5 +1,6 @@
 //! The second half of a block: a proposed clearing checked, traded, committed.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use walras_types::{AccountId, OfferName, PublicKey};
 
 use crate::accounts::Accounts;
 use crate::batch::Batch;
-use crate::closed::ClosedBatch;
+use crate::closed::{ClosedBatch, NewKey};
 use crate::effects::{Effect, PoolMoves, Way, move_balances};
 use crate::header::{BlockHeader, ChainPlace};
 use crate::outcomes::Outcomes;
@@ -44,6 +45,8 @@ pub struct Cleared {
     pub created: Vec<(AccountId, PublicKey)>,
     /// Accounts that set another key, and which, in ascending order of the accounts. Until here the key before signs.
     pub new_keys: Vec<(AccountId, PublicKey)>,
+    /// Transactions that were to set a key and did not, since it was replaced meanwhile: see [`Batch::keep_keys`].
+    pub keys_kept: Vec<OfferName>,
     /// What should have traded and did not.
     pub shortfall: Shortfall,
 }
@@ -79,8 +82,9 @@ impl Batch {
                 self.number += 1;
                 self.parent = cleared.roots.state;
                 self.steps = Steps::default();
-                let ClosedBatch { effects, pool_changes, new_keys, .. } = Arc::unwrap_or_clone(closed);
-                Ok(Cleared { effects, pool_changes, new_keys, ..cleared })
+                self.keys_kept.clear();
+                let ClosedBatch { effects, pool_changes, .. } = Arc::unwrap_or_clone(closed);
+                Ok(Cleared { effects, pool_changes, ..cleared })
             }
             Err(rejected) => {
                 self.closed = Some(closed);
@@ -115,7 +119,7 @@ impl Batch {
         let mut touched = move_balances(ledger, assets, &traded, &closed.effects, pool_moves, Way::Forth, threads);
         let known_count = accounts.last.len();
         let created = create_accounts(ledger, accounts, &closed.keys);
-        let keys_before = set_keys(accounts, &closed.new_keys);
+        let KeysSet { before: keys_before, new_keys, keys_kept } = set_keys(accounts, &closed.new_keys, &self.keys_kept);
         let mut others = AccountSet::with_room(ledger.account_count());
         closed.senders.iter().for_each(|(account, _)| others.insert(*account));
         created.iter().for_each(|(account, _)| others.insert(*account));
@@ -156,9 +160,22 @@ impl Batch {
             return Err(rejected);
         }
         let touched = touched_root.0;
-        let (effects, pool_changes, new_keys) = (Vec::new(), Vec::new(), Vec::new());
+        let (effects, pool_changes) = (Vec::new(), Vec::new());
         let pools_traded = names;
-        Ok(Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, new_keys, shortfall })
+        Ok(Cleared {
+            header,
+            roots,
+            touched,
+            outcomes,
+            traded,
+            pools_traded,
+            pool_changes,
+            effects,
+            created,
+            new_keys,
+            keys_kept,
+            shortfall,
+        })
     }
 
     pub(crate) fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
@@ -224,14 +241,31 @@ fn create_accounts(ledger: &mut Ledger, accounts: &mut Accounts, keys: &[PublicK
     created
 }
 
-/// Gives accounts other keys. Says which they had.
-fn set_keys(accounts: &mut Accounts, keys: &[(AccountId, PublicKey)]) -> Vec<(AccountId, Option<PublicKey>)> {
-    let mut before = Vec::with_capacity(keys.len());
-    for (account, key) in keys {
-        before.push((*account, accounts.keys.get(*account)));
-        accounts.keys.set(*account, *key);
+/// What became of transactions that set keys.
+#[derive(Default)]
+struct KeysSet {
+    /// The keys that accounts had before.
+    before: Vec<(AccountId, Option<PublicKey>)>,
+    new_keys: Vec<(AccountId, PublicKey)>,
+    /// Those that set none.
+    keys_kept: Vec<OfferName>,
+}
+
+/// Gives accounts other keys, but for those that keep theirs.
+fn set_keys(accounts: &mut Accounts, all: &[NewKey], kept: &BTreeSet<AccountId>) -> KeysSet {
+    let mut set = KeysSet::default();
+    for &NewKey { by, key } in all {
+        let account = by.account;
+        if kept.contains(&account) {
+            accounts.keys.expect_no_more(&key);
+            set.keys_kept.push(by);
+        } else {
+            set.before.push((account, accounts.keys.get(account)));
+            accounts.keys.set(account, key);
+            set.new_keys.push((account, key));
+        }
     }
-    before
+    set
 }
 
 pub(crate) fn check_marginal(verified: &Verified<'_>, marginal: &[(Pair, OfferKey)]) -> Result<(), BlockRejected> {

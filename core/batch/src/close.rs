@@ -12,7 +12,7 @@ use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction,
 
 use crate::accounts::Accounts;
 use crate::batch::Batch;
-use crate::closed::ClosedBatch;
+use crate::closed::{ClosedBatch, NewKey};
 use crate::effects;
 use crate::gather::{ByPair, Entry, Look, look, sender};
 use crate::intake::{Outcome, Taken, View, window_place};
@@ -85,8 +85,8 @@ impl Batch {
             ledger.issue_reserved(issue.account, issue.asset, issue.amount).expect("the supply has room for what is kept");
         }
         let keys: Vec<PublicKey> = outcomes.iter().flat_map(|outcome| &outcome.keys).copied().collect();
-        let new_keys: Vec<(AccountId, PublicKey)> = outcomes.iter().flat_map(|outcome| &outcome.new_keys).copied().collect();
-        accounts.keys.expect_all(keys.iter().chain(new_keys.iter().map(|(_, key)| key)));
+        let new_keys: Vec<NewKey> = outcomes.iter().flat_map(|outcome| &outcome.new_keys).copied().collect();
+        accounts.keys.expect_all(keys.iter().chain(new_keys.iter().map(|new| &new.key)));
         let senders: Vec<(AccountId, u32)> = outcomes.iter().flat_map(|outcome| &outcome.senders).copied().collect();
         if ledger.tracks_changes() {
             // Another market's block may be cleared before this one, and numbers are hashed with their accounts.
@@ -152,6 +152,7 @@ impl Batch {
             market: &self.market,
             keys: &accounts.keys,
             suspended: &accounts.suspended,
+            keys_kept: &self.keys_kept,
             issuers: &accounts.issuers,
             supply: supply.collect(),
             account_count,
@@ -457,8 +458,7 @@ impl PartWork<'_> {
         };
         let mut faults = Vec::new();
         joined::for_each_chain(transactions, group, |chain| {
-            let is_joined = chain.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined);
-            let before = is_joined.then(|| (taken.clone(), outcome.mark()));
+            let before = joined::any_is_joined(transactions, chain).then(|| (taken.clone(), outcome.mark()));
             faults.clear();
             faults.extend(chain.iter().map(|entry| take(entry, taken, outcome).err()));
             joined::add_faults(transactions, chain, &mut faults);

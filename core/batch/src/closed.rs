@@ -3,11 +3,18 @@
 use std::sync::Arc;
 
 use walras_clearing::{Offer, OfferKey};
-use walras_types::{AccountFee, AccountId, PublicKey};
+use walras_types::{AccountFee, AccountId, OfferName, PublicKey};
 
 use crate::effects::Effect;
 use crate::gather::ByPair;
 use crate::pools::PoolChange;
+
+/// A transaction that sets its account's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NewKey {
+    pub(crate) by: OfferName,
+    pub(crate) key: PublicKey,
+}
 
 /// A batch that waits to be cleared.
 #[derive(Clone, Debug)]
@@ -25,8 +32,8 @@ pub(crate) struct ClosedBatch {
     pub(crate) pool_changes: Vec<PoolChange>,
     /// Of accounts to be created, in the order of (asking account, number).
     pub(crate) keys: Vec<PublicKey>,
-    /// Accounts that get another key, and which: follows from the transactions.
-    pub(crate) new_keys: Vec<(AccountId, PublicKey)>,
+    /// Of accounts that get another key, in ascending order: follows from the transactions.
+    pub(crate) new_keys: Vec<NewKey>,
     /// Accounts whose transactions are kept, in ascending order, and how many of each.
     pub(crate) senders: Vec<(AccountId, u32)>,
     /// What came into the market and went out of it. No part of the state: only the tries follow it.
@@ -37,6 +44,6 @@ pub(crate) struct ClosedBatch {
 impl ClosedBatch {
     /// Keys that accounts are to have: those of accounts to be created, then others.
     pub(crate) fn all_keys(&self) -> impl Iterator<Item = &PublicKey> {
-        self.keys.iter().chain(self.new_keys.iter().map(|(_, key)| key))
+        self.keys.iter().chain(self.new_keys.iter().map(|new| &new.key))
     }
 }

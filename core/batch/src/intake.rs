@@ -10,6 +10,7 @@ use walras_types::{
 };
 use walras_wire::batch::encode_transaction;
 
+use crate::closed::NewKey;
 use crate::effects::{Effect, Then};
 use crate::keys::Keys;
 use crate::pools::{PoolChange, PoolChangeKind, PoolView, Pools};
@@ -23,6 +24,8 @@ pub(crate) struct View<'a> {
     pub(crate) market: &'a BatchMarket,
     pub(crate) keys: &'a Keys,
     pub(crate) suspended: &'a BTreeSet<AccountId>,
+    /// Accounts that set no key in this block: see [`crate::Batch::keep_keys`].
+    pub(crate) keys_kept: &'a BTreeSet<AccountId>,
     pub(crate) issuers: &'a BTreeMap<AssetId, AccountId>,
     /// By asset of the ledger.
     pub(crate) supply: Vec<Amount>,
@@ -146,7 +149,7 @@ pub(crate) struct Outcome {
     /// Of accounts to be created.
     pub(crate) keys: Vec<PublicKey>,
     /// Of accounts that get another one.
-    pub(crate) new_keys: Vec<(AccountId, PublicKey)>,
+    pub(crate) new_keys: Vec<NewKey>,
     /// Who sent how many that are kept.
     pub(crate) senders: Vec<(AccountId, u32)>,
     pub(crate) dropped: Vec<(u32, DropReason)>,
@@ -167,7 +170,7 @@ pub(crate) struct Mark {
 impl Outcome {
     /// Keys that accounts are to have.
     pub(crate) fn all_keys(&self) -> impl Iterator<Item = &PublicKey> {
-        self.keys.iter().chain(self.new_keys.iter().map(|(_, key)| key))
+        self.keys.iter().chain(self.new_keys.iter().map(|new| &new.key))
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -302,11 +305,14 @@ impl View<'_> {
                 outcome.pool_changes.push(PoolChange { pool: pool.name, kind, by: name(), assets, amounts, shares });
             }
             BatchOperation::SetKey(key) => {
+                if self.keys_kept.contains(account) {
+                    return Err(DropReason::KeyReplaced);
+                }
                 self.check_key(key)?;
                 if std::mem::replace(&mut taken.sets_key, true) {
                     return Err(DropReason::KeySetTwice);
                 }
-                outcome.new_keys.push((*account, *key));
+                outcome.new_keys.push(NewKey { by: name(), key: *key });
             }
         }
         taken.numbers |= number;

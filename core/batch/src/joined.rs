@@ -1,26 +1,37 @@
 //! Transactions of an account that are kept together or not at all.
 //!
-//! Those that are joined have numbers that follow each other, and all but the last say that they are. They are called a chain.
+//! Those that are joined have numbers that follow each other, and are called a chain. Each says in its terms where it stands, so no
+//! part of a chain is kept, whatever became of the rest ([`Joined`]). Of [`Joined::Next`] this is not so: what it is joined with may
+//! be kept alone, or be another transaction than was meant.
 
-use walras_types::{Amount, BatchTransaction, DropReason};
+use walras_types::{Amount, BatchTransaction, DropReason, Joined};
 
 use crate::gather::Entry;
 use crate::intake::{Outcome, Taken, View};
 
-/// Whether the first of two transactions of an account is kept only together with the second.
+/// Whether two transactions are kept together or not at all, by what they say of each other.
 fn are_joined(transactions: &[BatchTransaction], first: &Entry, second: &Entry) -> bool {
     let [first, second] = [first, second].map(|entry| &transactions[entry.1 as usize]);
-    first.account == second.account && first.terms.is_joined && first.sequence.0.checked_add(1) == Some(second.sequence.0)
+    let is_next = first.sequence.0.checked_add(1) == Some(second.sequence.0);
+    first.account == second.account && is_next && first.terms.joined.meets(second.terms.joined)
 }
 
-fn any_is_joined(transactions: &[BatchTransaction], group: &[Entry]) -> bool {
-    group.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined)
+/// Whether any of these transactions is joined with another, or says that it is.
+pub(crate) fn any_is_joined(transactions: &[BatchTransaction], group: &[Entry]) -> bool {
+    group.iter().any(|entry| transactions[entry.1 as usize].terms.joined != Joined::No)
 }
 
-/// Adds to what is wrong with the transactions of a chain by themselves what is wrong with it as a whole.
+/// Adds to what is wrong with the transactions of a chain by themselves what is wrong with it as a whole: one before its first is
+/// missing, or one after its last.
 pub(crate) fn add_faults(transactions: &[BatchTransaction], chain: &[Entry], faults: &mut [Option<DropReason>]) {
+    let joined = |entry: &Entry| transactions[entry.1 as usize].terms.joined;
+    if let Some((first, fault)) = chain.first().zip(faults.first_mut())
+        && joined(first).needs_one_before()
+    {
+        fault.get_or_insert(DropReason::JoinedMissing);
+    }
     if let Some((end, fault)) = chain.last().zip(faults.last_mut())
-        && transactions[end.1 as usize].terms.is_joined
+        && joined(end).needs_next()
     {
         fault.get_or_insert(DropReason::JoinedMissing);
     }
@@ -30,7 +41,7 @@ pub(crate) fn add_faults(transactions: &[BatchTransaction], chain: &[Entry], fau
 }
 
 /// For each of an account's transactions, which are in the order of their numbers, why it is dropped before they are looked at together,
-/// if it is: it or one of its chain is wrong by itself, or the chain's end is not there. Nothing where none is joined.
+/// if it is: it or one of its chain is wrong by itself, or an end of the chain is not there. Nothing where none is joined.
 pub(crate) fn torn(
     view: &View<'_>,
     transactions: &[BatchTransaction],
@@ -64,12 +75,13 @@ pub(crate) fn torn(
     group.iter().map(fault_of).collect()
 }
 
-/// By account and number. An entry's name is not enough: beyond the last number that there is, all names are alike.
+/// By account and number. An entry's name is not enough: beyond the last number that there is, all names are alike. Where several have
+/// one number, the order in which they came does not decide which of them the next number is joined with.
 fn by_number(transactions: &[BatchTransaction], group: &[Entry]) -> Vec<Entry> {
     let mut sorted = group.to_vec();
     sorted.sort_unstable_by_key(|entry| {
-        let BatchTransaction { account, sequence, .. } = transactions[entry.1 as usize];
-        (account, sequence, entry.1)
+        let BatchTransaction { account, sequence, terms, .. } = transactions[entry.1 as usize];
+        (account, sequence, terms.joined, entry.1)
     });
     sorted
 }

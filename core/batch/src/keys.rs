@@ -110,6 +110,11 @@ impl Keys {
         self.pending.extend(keys);
     }
 
+    /// No account will have the key.
+    pub(crate) fn expect_no_more(&mut self, key: &PublicKey) {
+        self.pending.remove(key);
+    }
+
     /// Gives an account a key that is nobody else's, in place of the one it had. It is expected no more.
     ///
     /// # Panics

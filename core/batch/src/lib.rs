@@ -18,6 +18,7 @@
 //!   opens none.
 //! - Who gives shares of a pool back gets at most its part of what the pool has, and a share is never worth less after a block.
 //! - No transaction takes effect twice. What [`Intake::Reserve`] keeps, [`Intake::Filter`] keeps whole.
+//! - A block keeps all of a chain or nothing ([`walras_types::Joined`]), whatever part of it the batch has.
 //!
 //! *Start reading* at [`Batch`], then [`Batch::close`] and [`Batch::clear`]. How threads share the work: [`walras_ledger::AccountsPart`] (a
 //! block reserves account by account), [`walras_clearing::BatchMarket::change_sells`] (pair by pair), [`walras_ledger::AssetMoves`] (it settles

@@ -16,7 +16,7 @@ use walras_wire::batch::{TRANSACTION_BYTES_MAX, decode_next_transaction};
 
 use crate::accounts::Accounts;
 use crate::batch::Batch;
-use crate::closed::ClosedBatch;
+use crate::closed::{ClosedBatch, NewKey};
 use crate::effects::{Effect, Then};
 use crate::gather::ByPair;
 use crate::pool_entries::{POOL_BYTES, pool_content};
@@ -30,13 +30,25 @@ pub enum MarketForm {
     WithoutPools,
     /// Without steps: none may be under way.
     Pools,
-    /// All.
+    /// Without accounts that keep their keys: there may be none.
     Steps,
+    /// All.
+    KeysKept,
 }
 
 impl MarketForm {
     const fn has_pools(self) -> bool {
-        matches!(self, Self::Pools | Self::Steps)
+        matches!(self, Self::Pools | Self::Steps | Self::KeysKept)
+    }
+
+    const fn has_steps(self) -> bool {
+        matches!(self, Self::Steps | Self::KeysKept)
+    }
+
+    /// Whether accounts that keep their keys are written.
+    #[must_use]
+    pub const fn has_keys_kept(self) -> bool {
+        matches!(self, Self::KeysKept)
     }
 }
 
@@ -87,6 +99,7 @@ pub fn check_restored<'b>(
         let mut names = names.map(|offer| OfferName::of_number(offer.key().id.0));
         is(names.all(|name| known(name.account) && name.sequence <= accounts.last(name.account)), "an offer's name")?;
         is(batch.keys_to_come().into_iter().all(|key| pending.insert(key)), "a key that two accounts are to have")?;
+        is(batch.keys_kept.iter().all(|account| known(*account)), "an account that keeps its key")?;
         let Some(closed) = &batch.closed else { continue };
         let effect = |Effect { asset, account, then, .. }: &Effect| {
             asset.0 < ledger.asset_count() && known(*account) && !matches!(then, Then::Paid(to) if !known(*to))
@@ -124,7 +137,8 @@ impl Batch {
     /// asset u32, account u32, amount u64, kind u8: 0 paid, 1
     /// cancelled, 2 issued, 3 burnt, 4 account fee, and u64: the recipient, what it would have bought over the offer's number, 0, 0, 0 | pool changes u32, for each: pool u64, by u64, assets u32 each, amounts u64 each, shares u64, kind u8: 0 created and rule u8, its
     /// parameters u32, fee u32; 1 deposited, 2 withdrawn, 3 closed | keys u32, each 32 |
-    /// senders u32, for each: account u32, count u32 | from [`MarketForm::Steps`] on how far a block has come (`steps/snapshot.rs`)`.
+    /// senders u32, for each: account u32, count u32 | from [`MarketForm::Steps`] on how far a block has come (`steps/snapshot.rs`) |
+    /// from [`MarketForm::KeysKept`] on accounts that set no key in the block under way u32, each u32`.
     pub fn snapshot_as(&self, form: MarketForm, sink: &mut impl FnMut(&[u8])) {
         let has_pools = form.has_pools();
         sink(&self.settings.market.0.to_le_bytes());
@@ -149,8 +163,12 @@ impl Batch {
                 closed.snapshot(has_pools, sink);
             }
         }
-        if form == MarketForm::Steps {
+        if form.has_steps() {
             self.steps.snapshot(sink);
+        }
+        if form.has_keys_kept() {
+            put_count(self.keys_kept.len(), sink);
+            self.keys_kept.iter().for_each(|account| sink(&account.0.to_le_bytes()));
         }
     }
 
@@ -221,8 +239,18 @@ impl Batch {
             [1] => Some(Arc::new(ClosedBatch::restore(r, has_pools)?)),
             _ => return Err(RestoreError::OutOfRange),
         };
-        if form == MarketForm::Steps {
+        if form.has_steps() {
             batch.restore_steps(r)?;
+        }
+        if form.has_keys_kept() {
+            for _ in 0..r.count(ACCOUNTS_MAX as usize, 4)? {
+                let account = r.account()?;
+                in_order(batch.keys_kept.last() < Some(&account))?;
+                batch.keys_kept.insert(account);
+            }
+            if !batch.keys_kept.is_empty() && !batch.is_under_way() {
+                return Err(RestoreError::Contradiction("accounts that keep their keys in no block"));
+            }
         }
         r.end()?;
         Ok(batch)
@@ -405,8 +433,8 @@ fn check_kept(
     senders: &[(AccountId, u32)],
     keys: &[PublicKey],
     pool_changes: &[PoolChange],
-) -> Result<Vec<(AccountId, PublicKey)>, RestoreError> {
-    let mut new_keys = Vec::<(AccountId, PublicKey)>::new();
+) -> Result<Vec<NewKey>, RestoreError> {
+    let mut new_keys = Vec::<NewKey>::new();
     let mut changes = pool_changes.iter().peekable();
     let (mut rest, mut last, mut sent, mut asked) = (transactions, None, Vec::<(AccountId, u32)>::new(), Vec::new());
     while !rest.is_empty() {
@@ -422,8 +450,8 @@ fn check_kept(
         match operation {
             BatchOperation::CreateAccount(key) => asked.push(key),
             BatchOperation::SetKey(key) => {
-                in_order(new_keys.last().is_none_or(|(last, _)| *last < account))?;
-                new_keys.push((account, key));
+                in_order(new_keys.last().is_none_or(|last| last.by.account < account))?;
+                new_keys.push(NewKey { by: name, key });
             }
             BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
                 let is_of_this = |change: &&PoolChange| change.by == name && change.kind != PoolChangeKind::Closed;

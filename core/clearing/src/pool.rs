@@ -17,7 +17,13 @@
 //!
 //! Sources: the demand of a constant-function market maker at batch prices as in Ramseyer, Goyal, Goel, Mazieres, "Augmenting batch exchanges
 //! with constant function market makers" (2024); Angeris, Chitra, "Improved price oracles: constant function market makers" (2020) for
-//! what the functions have in common. A further rule is one more [`Curve`].
+//! what the functions have in common.
+//!
+//! *A further rule* is a [`Curve`] here, exact and rounded in the pool's favour; a variant of [`PoolRule`] with a number, which only a
+//! later version of the engine takes; the same curve in floats for the solver (`edge/batch-solver/src/pools.rs`), which must sell no less
+//! at a higher rate; its name and its parameters in answers, in the log's description, on the command line, in both clients and their light
+//! clients; and a naive model of it next to the others (`core/clearing/tests/clearing/naive_pools.rs`). Those who match on [`PoolRule`] do
+//! so exhaustively, so the compiler names most of these places.
 
 use walras_types::{Amount, NetRate, PoolRule, U256};
 

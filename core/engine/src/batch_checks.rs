@@ -3,12 +3,40 @@
 use walras_clearing::{Offer, OfferId};
 use walras_order_book::PriceIndex;
 use walras_types::limits::{POOL_FEE_PPM_MAX, POOL_RESERVE_MIN};
-use walras_types::{Amount, AssetId, BatchMarketId, BatchOperation, BatchTransaction, DropReason, IssuedAmount, OfferName};
+use walras_types::{
+    Amount, AssetId, BatchMarketId, BatchOperation, BatchTransaction, DropReason, IssuedAmount, Joined, OfferName, TransactionTerms,
+};
 
 use crate::batch_queries::BatchMarketView;
 use crate::engine::Engine;
+use crate::versions::Rules as _;
 
 impl<I: PriceIndex> Engine<I> {
+    /// Whether the version in force has what a transaction asks for, its operation and its terms. Any other is refused with
+    /// [`walras_types::RejectReason::NeedsLaterVersion`].
+    #[must_use]
+    pub fn knows_transaction(&self, transaction: &BatchTransaction) -> bool {
+        let BatchTransaction { terms, operation, .. } = transaction;
+        let version = self.version();
+        let has_operation = match operation {
+            BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
+                version.has_pools()
+            }
+            BatchOperation::SetKey(_) => version.has_key_changes(),
+            BatchOperation::CreateAccount(_)
+            | BatchOperation::CreateOffer(_)
+            | BatchOperation::CancelOffer(_)
+            | BatchOperation::Payment(_)
+            | BatchOperation::Issue(_)
+            | BatchOperation::Burn(_) => true,
+        };
+        let has_terms = match terms.joined {
+            Joined::No | Joined::Next => *terms == TransactionTerms::NONE || version.has_transaction_terms(),
+            Joined::First | Joined::Middle | Joined::Last => version.has_chains(),
+        };
+        has_operation && has_terms
+    }
+
     /// Whether a transaction is no good whatever else its batch holds, and why: so its sender hears it at once and not when the batch is
     /// closed. It may be dropped all the same.
     ///
@@ -77,12 +105,10 @@ impl<I: PriceIndex> Engine<I> {
         if may_come || self.pool(market, pool).is_some() { Ok(()) } else { Err(DropReason::UnknownPool) }
     }
 
-    /// The most accounts that there can be when the batch that collects is closed: transactions before that may open some.
+    /// The most accounts that there can be when the batch that collects is closed: transactions before that may open some. Where it is
+    /// closed before the transaction is in the log, those of that batch may, too.
     fn accounts_soon(&self) -> u32 {
-        let may_open = |view: BatchMarketView<'_>| {
-            let closed = if view.is_under_way { view.spec.transactions_max } else { 0 };
-            u32::try_from(view.collected).unwrap_or(u32::MAX).saturating_add(closed)
-        };
+        let may_open = |view: BatchMarketView<'_>| u32::try_from(view.accounts_to_come).unwrap_or(u32::MAX);
         self.batch_markets().map(may_open).fold(self.account_count(), u32::saturating_add)
     }
 }

@@ -28,6 +28,8 @@ pub struct BatchMarketView<'e> {
     pub account_fee: FeeInForce,
     /// How many transactions the batch that collects has.
     pub collected: usize,
+    /// The most accounts that transactions open which are collected, or in the block under way.
+    pub accounts_to_come: usize,
     /// The number of the block that is next to be cleared, from 1.
     pub next_block: u64,
     /// The batch that is closed and waits to be cleared: it becomes block [`Self::next_block`].
@@ -201,6 +203,7 @@ impl BatchMarketState {
             currencies: self.currencies,
             account_fee: self.account_fee,
             collected: self.collected.transactions.len(),
+            accounts_to_come: self.collected.accounts + batch.map_or(0, walras_batch::Batch::accounts_to_come),
             next_block: batch.map_or(1, walras_batch::Batch::number),
             closed: batch.and_then(walras_batch::Batch::place_to_clear),
             is_judged: batch.is_some_and(walras_batch::Batch::is_judged),

@@ -3,7 +3,8 @@
 //! Little endian: accounts for batch markets behind a length u64 ([`walras_batch::Accounts::snapshot`]); the count of markets u32, then for
 //! each by id: definition, phase, assets (count u16, count of currencies u16 or 0 where all are), what accounts cost in the batch
 //! that collects and in those after it, 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]), transactions
-//! collected (count u32), those left out of the closed batch u32, 0 or 1 and the last block: header behind a length u32
+//! collected (count u32), from [`MarketForm::KeysKept`] on accounts of which none of these sets the key (count u32), those left out of
+//! the closed batch u32, 0 or 1 and the last block: header behind a length u32
 //! ([`walras_batch::BlockHeader::bytes`]), roots of accounts, offers and state, root of accounts touched, time, log index,
 //! transactions left out u32, offers that traded u64, gap.
 
@@ -84,6 +85,7 @@ impl Batches {
                 account_fee: FeeInForce { now, next },
                 batch,
                 collected,
+                keys_kept,
                 last,
                 dropped,
                 ..
@@ -100,6 +102,8 @@ impl Batches {
             is(collected.len() <= spec.transactions_max as usize, "how many transactions are collected")?;
             let mut named = collected.iter().map(|t| OfferName { account: t.account, sequence: t.sequence });
             is(named.all(|name| name.account.0 < ledger.account_count() && names.insert(name)), "a transaction's name")?;
+            let keeps_key = |account: &AccountId| account.0 < ledger.account_count() && state.sets_key(*account);
+            is(keys_kept.iter().all(keeps_key), "accounts that keep their keys")?;
             let Some(batch) = batch else {
                 is(*phase == BatchPhase::Closed && collected.is_empty() && last.is_none(), "a market that was never open")?;
                 continue;
@@ -127,7 +131,7 @@ impl<I: PriceIndex> Engine<I> {
 impl BatchMarketState {
     fn encode(&self, form: MarketForm, sink: &mut impl FnMut(&[u8])) {
         // The names follow from what is collected, the edition from the engine's version; outcomes are no part of the state.
-        let Self { spec, phase, assets, currencies, account_fee, batch, collected, dropped, last, .. } = self;
+        let Self { spec, phase, assets, currencies, account_fee, batch, collected, keys_kept, dropped, last, .. } = self;
         let collected = &collected.transactions;
         put(sink, |w| {
             spec.put(w);
@@ -148,6 +152,10 @@ impl BatchMarketState {
             put(sink, |w| piece.iter().for_each(|transaction| transaction.put(w)));
         }
         put(sink, |w| {
+            if form.has_keys_kept() {
+                w.u32(keys_kept.len() as u32);
+                keys_kept.iter().for_each(|account| account.put(w));
+            }
             w.u32(*dropped);
             w.u8(u8::from(last.is_some()));
             if let Some(last) = last {
@@ -172,6 +180,15 @@ impl BatchMarketState {
         for _ in 0..r.u32()? {
             if !state.collect(BatchTransaction::get(r)?) {
                 return Err(RestoreError::Contradiction("a transaction's name"));
+            }
+        }
+        if form.has_keys_kept() {
+            for _ in 0..r.u32()? {
+                let account = AccountId::get(r)?;
+                if state.keys_kept.last() >= Some(&account) {
+                    return Err(RestoreError::Contradiction("accounts that keep their keys"));
+                }
+                state.keys_kept.insert(account);
             }
         }
         state.dropped = r.u32()?;

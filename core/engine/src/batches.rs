@@ -16,8 +16,8 @@ use walras_types::limits::{
     TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX,
 };
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, LogIndex, OfferName,
-    PublicKey, RejectReason, TimeNs, TransactionSeq, TransactionTerms,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, DropReason, LogIndex,
+    OfferName, PublicKey, RejectReason, TimeNs, TransactionSeq,
 };
 use walras_wire::batch::BlockProposal;
 use walras_wire::{
@@ -67,6 +67,8 @@ pub(crate) struct BatchMarketState {
     pub(crate) collected: Collected,
     /// Keys that it asks for; follows from that.
     pub(crate) keys_asked: BTreeSet<PublicKey>,
+    /// Accounts of which it has a transaction that sets the key, and whose keys the operator replaced since: it sets none of theirs.
+    pub(crate) keys_kept: BTreeSet<AccountId>,
     /// Of the batch that is closed or being closed, how many transactions were left out.
     pub(crate) dropped: u32,
     pub(crate) last: Option<LastBlock>,
@@ -140,6 +142,7 @@ impl BatchMarketState {
             batch: None,
             collected: Collected::default(),
             keys_asked: BTreeSet::new(),
+            keys_kept: BTreeSet::new(),
             dropped: 0,
             last: None,
             outcomes: None,
@@ -184,15 +187,37 @@ impl BatchMarketState {
         {
             self.collected.keys_twice.insert(key);
         }
+        self.collected.accounts += usize::from(matches!(operation, BatchOperation::CreateAccount(_)));
         self.collected.names.insert(name, place);
         self.collected.transactions.push(transaction);
         true
     }
 
-    /// What was collected. Nothing is then.
+    /// What was collected, to be closed. Nothing is collected then.
     pub(crate) fn take_collected(&mut self) -> Collected {
         self.keys_asked.clear();
+        if let Some(batch) = &mut self.batch {
+            batch.keep_keys(std::mem::take(&mut self.keys_kept));
+        }
         std::mem::take(&mut self.collected)
+    }
+
+    /// Whether what is collected has a transaction that sets an account's key.
+    pub(crate) fn sets_key(&self, account: AccountId) -> bool {
+        let name = |sequence| OfferName { account, sequence: TransactionSeq(sequence) }.number();
+        let mut of_account = self.collected.names.range(name(0)..=name(TRANSACTION_SEQ_END - 1));
+        let sets_key = |place: &u32| matches!(self.collected.transactions[*place as usize].operation, BatchOperation::SetKey(_));
+        of_account.any(|(_, place)| sets_key(place))
+    }
+
+    /// The operator replaced an account's key: what the account sent before sets no other.
+    fn keep_key(&mut self, account: AccountId) {
+        if self.sets_key(account) {
+            self.keys_kept.insert(account);
+        }
+        if let Some(batch) = self.batch.as_mut().filter(|batch| batch.is_under_way()) {
+            batch.keep_keys([account]);
+        }
     }
 
     /// Whether a transaction of this name is collected, or waits to be judged.
@@ -373,7 +398,11 @@ impl<I: PriceIndex> Engine<I> {
     pub(crate) fn set_account_key(&mut self, set: &SetAccountKey, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetAccountKey { account, key } = *set;
         self.status(account)?;
+        let before = self.batches.accounts.key(account);
         self.batches.accounts.set_key(account, key).map_err(account_reason)?;
+        if self.version.keeps_replaced_keys() && before.is_some_and(|before| before != key) {
+            self.batches.markets.iter_mut().for_each(|market| market.keep_key(account));
+        }
         // A key is hashed with its account's balances.
         self.ledger.mark(account);
         events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
@@ -411,7 +440,7 @@ impl<I: PriceIndex> Engine<I> {
         let transaction = submit.transaction();
         let BatchTransaction { account, sequence, terms, .. } = transaction;
         self.check_active(account)?;
-        let (has_shards, has_pools) = (self.shard_place().count > 1, self.version.has_pools());
+        let (has_shards, is_known) = (self.shard_place().count > 1, self.knows_transaction(&transaction));
         let Batches { accounts, markets, .. } = &mut self.batches;
         let name = OfferName { account, sequence }.number();
         let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
@@ -420,13 +449,7 @@ impl<I: PriceIndex> Engine<I> {
         if named_market(&transaction).is_some_and(|named| named != market) {
             return Err(RejectReason::BatchMarketMismatch);
         }
-        if !has_pools && is_of_a_pool(&transaction.operation) {
-            return Err(RejectReason::NeedsLaterVersion);
-        }
-        if !self.version.has_key_changes() && matches!(transaction.operation, BatchOperation::SetKey(_)) {
-            return Err(RejectReason::NeedsLaterVersion);
-        }
-        if terms != TransactionTerms::NONE && !self.version.has_transaction_terms() {
+        if !is_known {
             return Err(RejectReason::NeedsLaterVersion);
         }
         if !terms.allow(block) {
@@ -539,6 +562,7 @@ impl<I: PriceIndex> Engine<I> {
             effects,
             created,
             new_keys,
+            keys_kept,
             shortfall: _,
         } = cleared;
         let offers_traded = traded.iter().map(|pair| pair.offers.len() as u64).sum();
@@ -559,6 +583,7 @@ impl<I: PriceIndex> Engine<I> {
         for (account, key) in new_keys {
             events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
         }
+        keys_kept.iter().for_each(|name| events.push(key_kept(block.market, *name)));
         events.push(told_of_block(&header, &roots, offers_traded));
         let dropped = std::mem::take(&mut state.dropped);
         state.outcomes = Some(Arc::new(outcomes));
@@ -646,11 +671,6 @@ pub(crate) fn told(market: BatchMarketId, effect: &Effect) -> Event {
     }
 }
 
-fn is_of_a_pool(operation: &BatchOperation) -> bool {
-    use BatchOperation::{CreatePool, DepositToPool, WithdrawFromPool};
-    matches!(operation, CreatePool(_) | DepositToPool(_) | WithdrawFromPool(_))
-}
-
 pub(crate) fn told_of_pool(market: BatchMarketId, change: &PoolChange) -> Event {
     let PoolChange { pool, kind, by, assets: [first, second], amounts, shares } = *change;
     let moved = PoolMoved { market, pool, account: by.account, sequence: by.sequence, first, second, amounts, shares };
@@ -662,6 +682,12 @@ pub(crate) fn told_of_pool(market: BatchMarketId, change: &PoolChange) -> Event 
         PoolChangeKind::Withdrawn => BatchEvent::PoolWithdrawn(moved),
         PoolChangeKind::Closed => BatchEvent::PoolClosed(PoolClosed { market, pool, first, second, amounts }),
     })
+}
+
+/// A transaction of the block under this name set no key.
+pub(crate) fn key_kept(market: BatchMarketId, OfferName { account, sequence }: OfferName) -> Event {
+    let reason = DropReason::KeyReplaced;
+    Event::Batch(BatchEvent::TransactionDropped(TransactionDropped { market, account, sequence, reason }))
 }
 
 /// Suspends or reinstates an account for batch markets.

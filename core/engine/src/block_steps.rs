@@ -10,7 +10,8 @@ use walras_wire::batch::{BlockProposal, encode_block_proposal};
 use walras_wire::{AccountEvent, AccountKeySet, AccountStatus, BatchClosed, BatchEvent, Event, StepBlock, TransactionDropped};
 
 use crate::batches::{
-    BatchMarketState, Batches, LastBlock, assets_of, opened, tell_traded, told, told_of_block, told_of_pool, told_of_trade,
+    BatchMarketState, Batches, LastBlock, assets_of, key_kept, opened, tell_traded, told, told_of_block, told_of_pool,
+    told_of_trade,
 };
 use crate::engine::Engine;
 use crate::versions::Rules as _;
@@ -118,6 +119,7 @@ impl<I: PriceIndex> Engine<I> {
                     events.push(Event::Account(AccountEvent::Created(*account)));
                     events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account: *account, key: *key })));
                 }
+                Moved::KeyKept(name) => events.push(key_kept(market, *name)),
                 Moved::KeySet(account, key) => {
                     events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account: *account, key: *key })));
                 }

@@ -98,14 +98,15 @@ impl BatchMarketState {
             batch,
             collected,
             keys_asked: _,
+            keys_kept,
             dropped,
             last,
             outcomes: _,
         } = self;
         let batch = batch.as_ref().map(walras_batch::Batch::for_snapshot);
         let collected = Collected { transactions: collected.transactions.clone(), ..Collected::default() };
-        let (assets, last) = (assets.clone(), last.clone());
+        let (assets, last, keys_kept) = (assets.clone(), last.clone(), keys_kept.clone());
         let (phase, currencies, account_fee, dropped) = (*phase, *currencies, *account_fee, *dropped);
-        Self { batch, assets, currencies, account_fee, collected, last, dropped, phase, ..Self::new(*spec, *edition) }
+        Self { batch, assets, currencies, account_fee, collected, keys_kept, last, dropped, phase, ..Self::new(*spec, *edition) }
     }
 }

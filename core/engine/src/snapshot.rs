@@ -119,7 +119,7 @@ pub(crate) fn encode_funds(form: MarketForm, batches: &Batches, ledger: &Ledger,
     batches.encode(form, sink);
     match form {
         MarketForm::WithoutPools => ledger.snapshot_without_pools(sink),
-        MarketForm::Pools | MarketForm::Steps => ledger.snapshot(sink),
+        MarketForm::Pools | MarketForm::Steps | MarketForm::KeysKept => ledger.snapshot(sink),
     }
 }
 

@@ -12,6 +12,8 @@
 //!   trailing stops; linked orders and brackets; orders named by texts, and dead man's switches. Blocks of batch markets go on in
 //!   steps; a limit holds in them where whole units keep it, and smaller amounts left unserved count ([`Edition::Second`]), accounts set
 //!   their own keys, transactions have terms, and markets have currencies.
+//! - 14: transactions of batch markets say their place in a chain. Where the operator replaces an account's key, no transaction that came
+//!   before sets another.
 //! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps.
 //!   No release goes to it.
 
@@ -25,7 +27,7 @@ use walras_types::EngineVersion;
 pub const OLDEST: EngineVersion = EngineVersion(11);
 
 /// The newest version that this program knows: that of new venues.
-pub const NEWEST: EngineVersion = EngineVersion(13);
+pub const NEWEST: EngineVersion = EngineVersion(14);
 
 /// A version that differs in what a trade costs and in how much of a change of phase or of a mass cancel one entry does, so that upgrades
 /// can be tested before there is a release to upgrade to. Only a program made for such a test says that it knows it.
@@ -55,8 +57,12 @@ pub(crate) trait Rules {
     fn cancels_what_stands(self) -> bool;
     /// Whether accounts set their own keys by transactions of batch markets.
     fn has_key_changes(self) -> bool;
+    /// Whether a key that the operator replaces is not set by transactions that came before.
+    fn keeps_replaced_keys(self) -> bool;
     /// Whether transactions of batch markets may say the last block that may have them, and be joined.
     fn has_transaction_terms(self) -> bool;
+    /// Whether transactions of batch markets may say their place in a chain.
+    fn has_chains(self) -> bool;
     /// Whether batch markets may have assets that trade with their currencies only.
     fn has_currencies(self) -> bool;
     /// How the rules of batch markets are read.
@@ -108,8 +114,16 @@ impl Rules for EngineVersion {
         self >= EngineVersion(13)
     }
 
+    fn keeps_replaced_keys(self) -> bool {
+        self >= EngineVersion(14)
+    }
+
     fn has_transaction_terms(self) -> bool {
         self >= EngineVersion(13)
+    }
+
+    fn has_chains(self) -> bool {
+        self >= EngineVersion(14)
     }
 
     fn has_currencies(self) -> bool {
@@ -125,10 +139,11 @@ impl Rules for EngineVersion {
     }
 
     fn market_form(self) -> MarketForm {
-        match (self.has_pools(), self.has_block_steps()) {
-            (false, _) => MarketForm::WithoutPools,
-            (true, false) => MarketForm::Pools,
-            (true, true) => MarketForm::Steps,
+        match (self.has_pools(), self.has_block_steps(), self.keeps_replaced_keys()) {
+            (false, ..) => MarketForm::WithoutPools,
+            (true, false, _) => MarketForm::Pools,
+            (true, true, false) => MarketForm::Steps,
+            (true, true, true) => MarketForm::KeysKept,
         }
     }
 

@@ -65,14 +65,13 @@ impl BatchTransaction {
 pub struct TransactionTerms {
     /// The last block of the market that may have it, below [`crate::limits::UNTIL_BLOCK_END`]. `None` for any.
     pub until: Option<NonZero<u64>>,
-    /// Whether it is kept only together with the account's transaction of the next number, in the same block. So an account sends
-    /// several operations of which all count or none: each but the last is joined.
-    pub is_joined: bool,
+    /// With which others it is kept, in the same block, or not at all.
+    pub joined: Joined,
 }
 
 impl TransactionTerms {
     /// It counts alone, in whatever block.
-    pub const NONE: Self = Self { until: None, is_joined: false };
+    pub const NONE: Self = Self { until: None, joined: Joined::No };
 
     /// Whether a block of this number may have it.
     #[must_use]
@@ -82,14 +81,69 @@ impl TransactionTerms {
     }
 }
 
-/// Which of these transactions are of a chain of which one is refused, that one among them. Each comes with whether it is refused.
+/// With which of its account's transactions one is kept together or not at all.
 ///
-/// The transactions of a chain have numbers that follow each other, and all but the last are joined; they may come in any order. The last
-/// does not say that it is one, so a batch that gets it without the others keeps it.
+/// Several operations of which all count or none are a *chain*: transactions of an account whose numbers follow each other, each of
+/// which says where it stands. So no block keeps a part of one, whatever became of the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Joined {
+    /// With none.
+    #[default]
+    No,
+    /// With that of the next number, which does not say so and may be kept alone. What transactions said before there were chains.
+    Next,
+    /// With the second of a chain, whose first one it is.
+    First,
+    /// With the ones before and after it in a chain.
+    Middle,
+    /// With the one before it in a chain, whose last one it is.
+    Last,
+}
+
+impl Joined {
+    /// The place in a chain of so many transactions, counted from 0. One alone is joined with none.
+    #[must_use]
+    pub const fn of_chain(place: usize, count: usize) -> Self {
+        match (place, count) {
+            (_, 0 | 1) => Self::No,
+            (0, _) => Self::First,
+            _ if place + 1 < count => Self::Middle,
+            _ => Self::Last,
+        }
+    }
+
+    /// Whether it needs the transaction of the number before.
+    #[must_use]
+    #[inline]
+    pub const fn needs_one_before(self) -> bool {
+        matches!(self, Self::Middle | Self::Last)
+    }
+
+    /// Whether it needs the transaction of the next number.
+    #[must_use]
+    #[inline]
+    pub const fn needs_next(self) -> bool {
+        matches!(self, Self::Next | Self::First | Self::Middle)
+    }
+
+    /// Whether it is joined with the transaction of the next number, where that one is joined like this.
+    #[must_use]
+    #[inline]
+    pub const fn meets(self, next: Self) -> bool {
+        match self {
+            Self::No | Self::Last => false,
+            Self::Next => !next.needs_one_before(),
+            Self::First | Self::Middle => next.needs_one_before(),
+        }
+    }
+}
+
+/// Which of these transactions are refused, or joined with one that is, directly or through others. Each comes with whether it is
+/// refused. They may come in any order.
 #[must_use]
 pub fn torn_chains(transactions: &[(BatchTransaction, bool)]) -> Vec<bool> {
     let mut is_torn: Vec<bool> = transactions.iter().map(|(_, is_refused)| *is_refused).collect();
-    let is_any_joined = transactions.iter().any(|(transaction, _)| transaction.terms.is_joined);
+    let is_any_joined = transactions.iter().any(|(transaction, _)| transaction.terms.joined != Joined::No);
     if !is_any_joined || !is_torn.contains(&true) {
         return is_torn;
     }
@@ -98,7 +152,7 @@ pub fn torn_chains(transactions: &[(BatchTransaction, bool)]) -> Vec<bool> {
     let are_joined = |first: &usize, second: &usize| {
         let (first, second) = (&transactions[*first].0, &transactions[*second].0);
         let is_next = first.sequence.0.checked_add(1) == Some(second.sequence.0);
-        first.terms.is_joined && first.account == second.account && is_next
+        first.terms.joined.meets(second.terms.joined) && first.account == second.account && is_next
     };
     for chain in by_number.chunk_by(are_joined) {
         if chain.iter().any(|place| is_torn[*place]) {
@@ -305,13 +359,31 @@ mod tests {
             for (first, (one, _)) in transactions.iter().enumerate() {
                 for (second, (other, _)) in transactions.iter().enumerate() {
                     let follows = one.account == other.account && one.sequence.0 + 1 == other.sequence.0;
-                    if one.terms.is_joined && follows && (is_torn[first] || is_torn[second]) {
+                    if one.terms.joined.meets(other.terms.joined) && follows && (is_torn[first] || is_torn[second]) {
                         (is_torn[first], is_torn[second]) = (true, true);
                     }
                 }
             }
         }
         is_torn
+    }
+
+    #[test]
+    fn the_places_of_a_chain_meet_and_no_part_of_one_is_whole() {
+        const JOINED: [Joined; 5] = [Joined::No, Joined::Next, Joined::First, Joined::Middle, Joined::Last];
+        assert_eq!((Joined::of_chain(0, 0), Joined::of_chain(0, 1)), (Joined::No, Joined::No));
+        for count in 2..6 {
+            let chain: Vec<Joined> = (0..count).map(|place| Joined::of_chain(place, count)).collect();
+            assert!(chain.windows(2).all(|two| two[0].meets(two[1])), "{chain:?}");
+            assert!(!chain[0].needs_one_before() && !chain[count - 1].needs_next(), "{chain:?}");
+            assert!(chain[1..].iter().all(|joined| joined.needs_one_before()), "{chain:?}");
+            assert!(chain[..count - 1].iter().all(|joined| joined.needs_next()), "{chain:?}");
+        }
+        for joined in JOINED {
+            assert!(!joined.meets(Joined::First) || joined == Joined::Next, "{joined:?}: a chain begins with its first one");
+            assert_eq!(Joined::Next.meets(joined), !joined.needs_one_before(), "{joined:?}");
+            assert!(JOINED.iter().all(|next| !joined.meets(*next) || joined.needs_next()), "{joined:?}");
+        }
     }
 
     #[test]
@@ -326,7 +398,15 @@ mod tests {
         for _ in 0..2_000 {
             let mut all = Vec::new();
             for (account, sequence) in (0..3).flat_map(|account| (1..8).map(move |sequence| (account, sequence))) {
-                let terms = TransactionTerms { until: None, is_joined: !one_in(3) };
+                // Mostly such that they meet, and some that do not.
+                let joined = if one_in(3) {
+                    [Joined::No, Joined::First, Joined::Last][usize::from(one_in(2)) + usize::from(one_in(2))]
+                } else if one_in(2) {
+                    Joined::Next
+                } else {
+                    Joined::Middle
+                };
+                let terms = TransactionTerms { until: None, joined };
                 let transaction = BatchTransaction::new(AccountId(account), TransactionSeq(sequence), payment).with_terms(terms);
                 if !one_in(6) {
                     // Some come before all that came so far.

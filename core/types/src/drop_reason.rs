@@ -94,11 +94,13 @@ drop_reasons! {
     /// A later block than the last one that may have it.
     Expired = 27, "the block is later than the last one that may have it: sign it again with a later block";
     /// It is joined with a transaction that is not there.
-    JoinedMissing = 28, "the transaction that it is joined with, that of the next number, is not in the batch: send both for one block";
+    JoinedMissing = 28, "a transaction that it is joined with, of the next number or of the one before, is not in the batch: send all of them for one block";
     /// One of those with which it is joined is dropped.
     JoinedDropped = 29, "a transaction that it is joined with is dropped: look at that one's reason";
     /// Two assets that trade with currencies only.
     NoSuchPair = 30, "neither asset is a currency of the market: use two offers, one that sells for a currency and one that buys with it";
+    /// The operator replaced the key that signed it.
+    KeyReplaced = 31, "the operator replaced the account's key before the block was cleared: send it in a later block if it is still meant";
 }
 
 impl DropReason {
@@ -129,9 +131,9 @@ impl DropReason {
             | Self::PoolTerms
             | Self::SharesOverdrawn
             | Self::TooManyPools
-            | Self::KeySetTwice
-            | Self::JoinedMissing
-            | Self::JoinedDropped => RejectReason::Malformed,
+            | Self::KeyReplaced
+            | Self::KeySetTwice => RejectReason::Malformed,
+            Self::JoinedMissing | Self::JoinedDropped => RejectReason::JoinedRefused,
             Self::Expired => RejectReason::AlreadyExpired,
         }
     }
@@ -162,6 +164,7 @@ impl DropReason {
             | Self::PoolTooSmall
             | Self::DepositTooSmall
             | Self::TooManyPools
+            | Self::KeyReplaced
             | Self::Expired
             | Self::JoinedMissing
             | Self::JoinedDropped

@@ -146,6 +146,7 @@ reject_reasons! {
     NotInACluster = 117, "Replicas of earlier versions take no snapshots on demand: use a replica of this version.";
     LastOperatorKey = 118, "Without this key nobody could administer the venue: create another operator's key first, then revoke this one.";
     KeyExpired = 119, "The API key has expired: ask the operator for another one.";
+    JoinedRefused = 120, "A transaction that this one is joined with is refused, and one does not count without the other: look at that one's reason, and send all of them again.";
 }
 
 impl std::fmt::Display for RejectReason {

@@ -1,8 +1,8 @@
 //! Batch markets on the wire: transactions and what accounts sign of them, and the blocks that a proposer sends.
 //!
 //! *Transactions* are of fixed width, like commands: `account u32 | sequence u64 | tag u8 | fields`, [`TRANSACTION_BYTES_MAX`] at
-//! most. Bits 0x80 and 0x40 of the tag are its terms: the last block that may have it, five bytes before the fields, and whether it
-//! is joined. A signed one is those bytes and the 64 of an Ed25519 signature over [`SigningDomain`] and them.
+//! most. The four high bits of the tag are its terms: the last block that may have it, five bytes before the fields, and with which
+//! others it is joined. A signed one is those bytes and the 64 of an Ed25519 signature over [`SigningDomain`] and them.
 //! `docs/batch-transactions.md` describes them for programs in any language.
 //!
 //! *Blocks* name only the pairs that traded, so their bytes grow with those and not with the square of the assets. Counts, amounts and
@@ -21,4 +21,4 @@ mod varint;
 pub use proposal::*;
 pub use signing::*;
 pub use transaction::*;
-pub(crate) use transaction::{HEAD_BYTES, SET_KEY, TERMS, transaction_bytes_of};
+pub(crate) use transaction::{HEAD_BYTES, OF_CHAIN, SET_KEY, TERMS, transaction_bytes_of};

@@ -1,13 +1,13 @@
 //! Commands of batch markets, and their bytes.
 
 use walras_types::{
-    AccountFee, AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, Commission, Intake, LowerBounds, Mu, PublicKey,
-    QualityMax, Symbol,
+    AccountFee, AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, Commission, EngineVersion, Intake, LowerBounds,
+    Mu, PublicKey, QualityMax, Symbol,
 };
 
 use crate::batch::{
-    HEAD_BYTES, SET_KEY, SIGNATURE_BYTES, SignedTransaction, TERMS, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction,
-    transaction_bytes_of,
+    HEAD_BYTES, OF_CHAIN, SET_KEY, SIGNATURE_BYTES, SignedTransaction, TERMS, TRANSACTION_BYTES_MAX, decode_transaction,
+    encode_transaction, transaction_bytes_of,
 };
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 
@@ -181,10 +181,17 @@ impl SubmitTransaction {
         &self.bytes[..transaction_bytes_of(&self.bytes)]
     }
 
-    /// Whether it is one that programs of engine version 12 cannot read: it sets its account's key, or has terms.
-    pub(crate) const fn is_of_version_13(&self) -> bool {
+    /// The version of the engine whose programs, and later ones, can read it: 13 where it sets its account's key or has terms, 14 where it
+    /// is of a chain.
+    pub(crate) const fn since(&self) -> EngineVersion {
         let tag = self.bytes[HEAD_BYTES - 1];
-        tag == SET_KEY || tag & TERMS != 0
+        if tag & OF_CHAIN != 0 {
+            EngineVersion(14)
+        } else if tag == SET_KEY || tag & TERMS != 0 {
+            EngineVersion(13)
+        } else {
+            EngineVersion(0)
+        }
     }
 
     /// What is said to be its account's signature.

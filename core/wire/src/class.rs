@@ -134,7 +134,7 @@ impl Command {
             Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_) | OrderCommand::NewLinked(_))
             | Self::BatchMarket(BatchMarketCommand::SetCurrencies(_))
             | Self::Batch(BatchCommand::Step(_)) => EngineVersion(13),
-            Self::Batch(BatchCommand::Submit(submit)) if submit.is_of_version_13() => EngineVersion(13),
+            Self::Batch(BatchCommand::Submit(submit)) => submit.since(),
             Self::Order(OrderCommand::New(NewOrder { terms: OrderTerms { order_type, .. }, .. })) => match order_type {
                 OrderType::TakeProfit { .. }
                 | OrderType::TakeProfitLimit { .. }
@@ -144,7 +144,19 @@ impl Command {
                     EngineVersion(0)
                 }
             },
+            Self::Invalid(invalid) if invalid.name.is_some() => EngineVersion(14),
             _ => EngineVersion(0),
+        }
+    }
+
+    /// The text that its owner calls the order by which it enters, or was to enter.
+    #[must_use]
+    pub const fn name(&self) -> Option<ClientOrderName> {
+        match self {
+            Self::Order(order) => order.name(),
+            Self::Invalid(invalid) => invalid.name,
+            Self::Instrument(_) | Self::Account(_) | Self::Session(_) => None,
+            Self::BatchMarket(_) | Self::Batch(_) | Self::Shard(_) | Self::Venue(_) => None,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::command::{
     ClusterAction, ClusterRequestNote, CollectFees, Command, InstrumentCommand, MassCancel, NewOrder, OpenSession, OrderCommand,
     SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
+use crate::invalid::InvalidCommand;
 use crate::linked_order::{Link, LinkedOrder};
 
 /// Appends a command to `buffer`.
@@ -41,7 +42,10 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::Batch(BatchCommand::Step(c)) => tagged(w, 39, c),
         Command::Shard(c) => tagged(w, 11, c),
         Command::Venue(c) => encode_venue_command(c, w),
-        Command::Invalid(c) => tagged(w, 12, c),
+        Command::Invalid(c) => {
+            w.u8(if c.name.is_some() { 41 } else { 12 });
+            c.put(w);
+        }
     }
 }
 
@@ -129,7 +133,8 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         10 => Command::Batch(BatchCommand::Close(Wire::get(r)?)),
         39 => Command::Batch(BatchCommand::Step(Wire::get(r)?)),
         11 => Command::Shard(Wire::get(r)?),
-        12 => Command::Invalid(Wire::get(r)?),
+        12 => Command::Invalid(InvalidCommand::get(r)?),
+        41 => Command::Invalid(InvalidCommand::get_named(r)?),
         13 => Command::Order(OrderCommand::NewNamed(Wire::get(r)?)),
         14 => Command::Order(OrderCommand::CancelAfter(Wire::get(r)?)),
         15 => Command::Order(OrderCommand::NewLinked(LinkedOrder::get(Link::Oco, r)?)),

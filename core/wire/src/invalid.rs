@@ -4,9 +4,9 @@
 //! Such a command still has its number in the session, and those after it are on their way. So its place is taken by an
 //! [`InvalidCommand`], which the engine rejects. The connection goes on, and a repeat gets the same answer.
 
-use walras_types::{AccountId, ClientOrderId, ContentDigest, InstrumentId, RejectReason};
+use walras_types::{AccountId, ClientOrderId, ClientOrderName, ContentDigest, InstrumentId, RejectReason};
 
-use crate::codec::{Reader, Wire, wire_struct};
+use crate::codec::{DecodeError, Reader, Wire, Writer};
 use crate::command::Command;
 use crate::command_codec::decode_command;
 
@@ -23,16 +23,41 @@ pub struct InvalidCommand {
     pub reason: RejectReason,
     /// Of the bytes that came, by which a repeat is known from another command.
     pub content: ContentDigest,
+    /// The text that its owner calls the order by, where it was to enter one. From version 14 of the engine on.
+    pub name: Option<ClientOrderName>,
 }
 
-wire_struct!(InvalidCommand { account, instrument, client_order_id, reason, content });
+/// The name goes with a tag of its own, behind the rest.
+impl InvalidCommand {
+    pub(crate) fn put(&self, w: &mut Writer<'_>) {
+        let Self { account, instrument, client_order_id, reason, content, name } = self;
+        account.put(w);
+        instrument.put(w);
+        client_order_id.put(w);
+        reason.put(w);
+        content.put(w);
+        if let Some(name) = name {
+            name.put(w);
+        }
+    }
+
+    pub(crate) fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (account, instrument, client_order_id) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
+        Ok(Self { account, instrument, client_order_id, reason: Wire::get(r)?, content: Wire::get(r)?, name: None })
+    }
+
+    pub(crate) fn get_named(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let unnamed = Self::get(r)?;
+        Ok(Self { name: Some(Wire::get(r)?), ..unnamed })
+    }
+}
 
 impl InvalidCommand {
     /// The command of a session of `account` that `bytes` were to be.
     #[must_use]
     pub fn new(account: Option<AccountId>, bytes: &[u8], reason: RejectReason) -> Self {
         let (instrument, client_order_id) = named(bytes).unzip();
-        Self { account, instrument, client_order_id, reason, content: ContentDigest::of_bytes(bytes) }
+        Self { account, instrument, client_order_id, reason, content: ContentDigest::of_bytes(bytes), name: None }
     }
 }
 

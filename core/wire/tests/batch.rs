@@ -94,7 +94,8 @@ fn transaction() -> impl Strategy<Value = BatchTransaction> {
 
 fn terms() -> impl Strategy<Value = TransactionTerms> {
     let until = prop_oneof![Just(None), (1..10_u64).prop_map(NonZero::new), (1..UNTIL_BLOCK_END).prop_map(NonZero::new)];
-    (until, any::<bool>()).prop_map(|(until, is_joined)| TransactionTerms { until, is_joined })
+    let joined = select(vec![Joined::No, Joined::Next, Joined::First, Joined::Middle, Joined::Last]);
+    (until, joined).prop_map(|(until, joined)| TransactionTerms { until, joined })
 }
 
 fn key() -> impl Strategy<Value = OfferKeyWire> {
@@ -269,24 +270,35 @@ fn terms_byte_for_byte() {
     let fields = [&[3, 0, 0, 0][..], &[4, 0, 0, 0], &[5, 0, 0, 0, 0, 0, 0, 0]].concat();
     let head = [&[1, 0, 0, 0][..], &[2, 0, 0, 0, 0, 0, 0, 0]].concat();
     let until = [6, 7, 0, 0, 0];
-    let sent = |until, is_joined| {
+    let sent = |until, joined| {
         let transaction = BatchTransaction::new(AccountId(1), TransactionSeq(2), payment);
-        transaction_bytes(&transaction.with_terms(TransactionTerms { until, is_joined }))
+        transaction_bytes(&transaction.with_terms(TransactionTerms { until, joined }))
     };
     let block = NonZero::new(0x0706);
-    assert_eq!(sent(None, false), [&head[..], &[4], &fields].concat());
-    assert_eq!(sent(None, true), [&head[..], &[0x44], &fields].concat());
-    assert_eq!(sent(block, false), [&head[..], &[0x84], &until, &fields].concat());
-    assert_eq!(sent(block, true), [&head[..], &[0xc4], &until, &fields].concat());
-    for bytes in [sent(None, true), sent(block, true)] {
-        let (tag, of_operation) = operation_bytes(&bytes);
-        assert_eq!((tag, of_operation), (4, &fields[..]), "an operation has no terms");
-        assert_eq!(decode_operation(&[&[tag][..], of_operation].concat()).unwrap(), (payment, 17));
+    for (joined, bits) in
+        [(Joined::No, 0), (Joined::Next, 0x40), (Joined::First, 0x50), (Joined::Middle, 0x70), (Joined::Last, 0x30)]
+    {
+        let (any, one) = (sent(None, joined), sent(block, joined));
+        assert_eq!(any, [&head[..], &[4 + bits], &fields].concat(), "{joined:?}");
+        assert_eq!(one, [&head[..], &[0x84 + bits], &until, &fields].concat(), "{joined:?}");
+        for bytes in [any, one] {
+            let (tag, of_operation) = operation_bytes(&bytes);
+            assert_eq!((tag, of_operation), (4, &fields[..]), "an operation has no terms");
+            assert_eq!(decode_operation(&[&[tag][..], of_operation].concat()).unwrap(), (payment, 17));
+        }
+    }
+    // Of a chain and joined with none, with the one before outside of a chain, with both outside of one.
+    for tag in [0x14, 0x24, 0x64] {
+        let refused = decode_transaction(&[&head[..], &[tag], &fields].concat()).unwrap_err();
+        assert!(refused.to_string().contains("joined"), "{tag:#x}: {refused}");
     }
     let no_block = [&head[..], &[0x84], &[0; 5], &fields].concat();
     assert!(decode_transaction(&no_block).unwrap_err().to_string().contains("last block"), "block 0 is none");
-    assert_eq!(sent(NonZero::new(u64::MAX), false), sent(NonZero::new(UNTIL_BLOCK_END - 1), false), "as late as can be said");
-    assert!(decode_operation(&[&[0x44][..], &fields].concat()).is_err(), "terms are the transaction's");
+    let [beyond, last] = [u64::MAX, UNTIL_BLOCK_END - 1].map(|block| sent(NonZero::new(block), Joined::No));
+    assert_eq!(beyond, last, "as late as can be said");
+    for tag in [0x44, 0x54, 0x34, 0x84] {
+        assert!(decode_operation(&[&[tag][..], &fields].concat()).is_err(), "terms are the transaction's");
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchMarketId, ClientOrderId, ClientTransferId, ContentDigest, EngineVersion,
-    InstrumentId, LogIndex, RejectReason, SessionId, ShardId, TransferSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, ClientOrderId, ClientOrderName, ClientTransferId, ContentDigest,
+    EngineVersion, InstrumentId, LogIndex, RejectReason, SessionId, ShardId, TransferSeq,
 };
 use walras_wire::*;
 
@@ -44,10 +44,11 @@ fn command() -> impl Strategy<Value = Command> {
             state_hash
         }))),
         shard_command().prop_map(Command::Shard),
-        (owner(), any::<bool>(), prop::sample::select(RejectReason::ALL), number()).prop_map(
-            |(account, is_named, reason, content)| {
+        (owner(), any::<bool>(), prop::sample::select(RejectReason::ALL), number(), prop::option::of("[a-z-]{1,36}")).prop_map(
+            |(account, is_named, reason, content, text)| {
                 let (instrument, client_order_id) = is_named.then_some((InstrumentId(3), ClientOrderId(content))).unzip();
-                Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content: ContentDigest(content) })
+                let (content, name) = (ContentDigest(content), text.and_then(|text| ClientOrderName::new(&text)));
+                Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content, name })
             }
         ),
         (any::<u16>(), fee()).prop_map(|(market, fee)| Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee {
@@ -263,6 +264,23 @@ fn the_bytes_are_as_they_ever_were() {
         event_bytes(&Event::Session(SessionEvent::Closed(SessionClosed { session, account: None }))),
         [&[25], &number[..], &[0]].concat()
     );
+}
+
+/// A text goes with a tag of its own, which programs before version 14 of the engine do not know.
+#[test]
+fn the_bytes_of_an_invalid_command_are_as_they_ever_were_without_a_text() {
+    let (account, instrument, client_order_id) = (Some(AccountId(0x0403_0201)), Some(InstrumentId(7)), Some(ClientOrderId(9)));
+    let nine = [9_u8, 0, 0, 0, 0, 0, 0, 0];
+    let (reason, content) = (RejectReason::Malformed, ContentDigest(9));
+    let unnamed = InvalidCommand { account, instrument, client_order_id, reason, content, name: None };
+    let rest = [&[1_u8, 1, 2, 3, 4, 1, 7, 0, 0, 0, 1][..], &nine, &reason.number().to_le_bytes(), &nine].concat();
+    assert_eq!(command_bytes(&Command::Invalid(unnamed)), [&[12], &rest[..]].concat());
+    let named = InvalidCommand { name: ClientOrderName::new("abc-1"), ..unnamed };
+    let bytes = [&[41], &rest[..], &[5], b"abc-1"].concat();
+    assert_eq!(command_bytes(&Command::Invalid(named)), bytes);
+    assert_eq!(decode_command(&bytes), Ok(Command::Invalid(named)));
+    let since = [unnamed, named].map(|invalid| Command::Invalid(invalid).since());
+    assert_eq!(since, [EngineVersion(0), EngineVersion(14)]);
 }
 
 #[test]

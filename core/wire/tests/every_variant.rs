@@ -114,6 +114,7 @@ fn invalid() -> InvalidCommand {
         client_order_id: Some(NAME),
         reason: RejectReason::Malformed,
         content: ContentDigest(1),
+        name: None,
     }
 }
 

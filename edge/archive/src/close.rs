@@ -10,11 +10,12 @@ use crate::accounts::{ACCOUNTS, AccountsJournal, INDEX, encode_index};
 use crate::day::Day;
 use crate::dbn::{self, DbnFile, Schema};
 use crate::files::{Files, OutFile, Readers};
-use crate::journal::{BOOKS, Journal, Line, TRADES};
+use crate::journal::{BOOKS, Journal, Kind, Line, TRADES};
 use crate::keeper::Settings;
 use crate::manifest::{FileEntry, LISTINGS, Manifest, Missing, read_listings};
-use crate::parquet_file::{BooksTable, TradesTable};
-use crate::record::{Book, Listing, Trade};
+use crate::orders::{self, ORDERS};
+use crate::parquet_file::{BooksTable, OrdersTable, TradesTable};
+use crate::record::{Book, Listing, OrderRecord, OrderStep, Trade};
 use crate::{ArchiveError, During};
 
 /// Number of instruments whose files are written at a time; each holds a group of rows in memory.
@@ -31,15 +32,27 @@ struct Found {
     books: u64,
     last: (u64, u64),
     by_instrument: BTreeMap<u32, dbn::Extent>,
+    /// Whether all that happened to orders is known.
+    knows_orders: bool,
 }
 
 /// Makes the files of a day next to its journals. Returns its manifest, and does not write it.
 pub(crate) fn close(files: &Files, dir: &Path, day: Day, settings: &Settings) -> Result<Manifest, ArchiveError> {
-    let (trades, books) = (Journal::open(&dir.join(TRADES), false)?, Journal::open(&dir.join(BOOKS), true)?);
-    let found = look(&trades, &books)?;
+    let journals = Journals {
+        trades: Journal::open(&dir.join(TRADES), Kind::Trades)?,
+        books: Journal::open(&dir.join(BOOKS), Kind::Books)?,
+        orders: dir.join(ORDERS).exists().then(|| Journal::open(&dir.join(ORDERS), Kind::Orders)).transpose()?,
+    };
+    let Journals { trades, books, orders } = &journals;
+    let found = look(&journals)?;
     let listings = read_listings(dir)?;
     let mut entries = Vec::new();
-    for (name, rows) in [(TRADES, trades.count()), (BOOKS, books.count()), (LISTINGS, listings.len() as u64)] {
+    for (name, rows) in [
+        (TRADES, trades.count()),
+        (BOOKS, books.count()),
+        (ORDERS, orders.as_ref().map_or(0, Journal::count)),
+        (LISTINGS, listings.len() as u64),
+    ] {
         // A day before the first instrument has no listings.
         if dir.join(name).exists() {
             entries.push(hashed(dir, name, rows)?);
@@ -54,6 +67,10 @@ pub(crate) fn close(files: &Files, dir: &Path, day: Day, settings: &Settings) ->
         private = vec![hashed(dir, INDEX, 0)?, hashed(dir, ACCOUNTS, accounts.count)?];
     }
     let mut notes = Vec::new();
+    if settings.orders && !found.knows_orders {
+        let why = "entries are missing, or the archive did not keep them from the day's beginning on";
+        notes.push(format!("orders: not all that happened to them is known: {why}"));
+    }
     let known: Vec<&Listing> = listings.iter().filter(|listing| found.by_instrument.contains_key(&listing.instrument)).collect();
     for some in known.chunks(INSTRUMENTS_AT_ONCE) {
         let mut exports = Vec::new();
@@ -83,6 +100,16 @@ pub(crate) fn close(files: &Files, dir: &Path, day: Day, settings: &Settings) ->
             }
             Ok(true)
         })?;
+        if let Some(orders) = orders {
+            orders::read(orders, |_, record| {
+                if record.step.is_of_all() {
+                    exports.iter_mut().try_for_each(|export| export.order(&record))?;
+                } else if let Some(at) = place(record.instrument) {
+                    exports[at].order(&record)?;
+                }
+                Ok(true)
+            })?;
+        }
         for export in exports {
             export.finish(&mut entries)?;
         }
@@ -106,7 +133,14 @@ pub(crate) fn close(files: &Files, dir: &Path, day: Day, settings: &Settings) ->
     })
 }
 
-fn look(trades: &Journal, books: &Journal) -> Result<Found, ArchiveError> {
+/// A day's journals that are made into files.
+struct Journals {
+    trades: Journal,
+    books: Journal,
+    orders: Option<Journal>,
+}
+
+fn look(Journals { trades, books, orders }: &Journals) -> Result<Found, ArchiveError> {
     let mut found = Found { books: books.count(), ..Found::default() };
     trades.lines(0, |_, line| {
         match line {
@@ -123,6 +157,19 @@ fn look(trades: &Journal, books: &Journal) -> Result<Found, ArchiveError> {
         found.by_instrument.entry(book.instrument.0).or_default().book(&book);
         Ok(true)
     })?;
+    if let Some(orders) = orders {
+        let first = trades.header().first;
+        orders::read(orders, |at, record| {
+            if at == 0 {
+                found.knows_orders = record.step == OrderStep::Cleared && record.log_index.next() == first;
+            }
+            found.knows_orders &= record.step != OrderStep::Lost;
+            if !record.step.is_of_all() {
+                found.by_instrument.entry(record.instrument.0).or_default().order(&record);
+            }
+            Ok(true)
+        })?;
+    }
     Ok(found)
 }
 
@@ -143,11 +190,15 @@ pub(crate) fn hashed(dir: &Path, name: &str, rows: u64) -> Result<FileEntry, Arc
 }
 
 /// The files of one instrument.
+#[derive(Default)]
 struct Export {
     trades: Option<(String, TradesTable)>,
     books: Option<(String, BooksTable)>,
+    orders: Option<(String, OrdersTable)>,
     dbn_trades: Option<(String, DbnFile)>,
     dbn_books: Option<(String, DbnFile)>,
+    dbn_orders: Option<(String, DbnFile)>,
+    definition: Option<(String, DbnFile)>,
 }
 
 impl Export {
@@ -166,7 +217,7 @@ impl Export {
             let path = dir.join(&name);
             files.create(&path).during("create", &path).map(|file| (name, path, file))
         };
-        let mut export = Self { trades: None, books: None, dbn_trades: None, dbn_books: None };
+        let mut export = Self::default();
         if settings.parquet && extent.trades > 0 {
             let (name, path, file) = create("trades.parquet")?;
             export.trades = Some((name, TradesTable::new(file, path, day, listing)?));
@@ -174,6 +225,10 @@ impl Export {
         if settings.parquet && extent.books > 0 {
             let (name, path, file) = create("books.parquet")?;
             export.books = Some((name, BooksTable::new(file, path, day, listing)?));
+        }
+        if settings.parquet && extent.orders > 0 {
+            let (name, path, file) = create("orders.parquet")?;
+            export.orders = Some((name, OrdersTable::new(file, path, day, listing)?));
         }
         if !settings.dbn {
             return Ok(export);
@@ -185,14 +240,20 @@ impl Export {
                 return Ok(export);
             }
         };
-        for (schema, count, ending, place) in [
-            (Schema::Trades, extent.trades, "trades.dbn", &mut export.dbn_trades),
-            (Schema::Mbp10, extent.books, "mbp-10.dbn", &mut export.dbn_books),
+        let form = settings.dbn_form;
+        for (schema, count, place) in [
+            (Schema::Trades, extent.trades, &mut export.dbn_trades),
+            (Schema::Mbp10, extent.books, &mut export.dbn_books),
+            (Schema::Mbo, extent.orders, &mut export.dbn_orders),
+            (Schema::Definition, 1, &mut export.definition),
         ] {
             if count > 0 {
-                let (name, path, file) = create(ending)?;
-                *place = Some((name, DbnFile::new(file, path, schema, day, listing, unit)?));
+                let (name, path, file) = create(&format!("{}.{}", schema.name(), form.ending()))?;
+                *place = Some((name, DbnFile::new(file, path, schema, day, listing, (unit, form))?));
             }
+        }
+        if let Some((_, file)) = &mut export.definition {
+            file.definition(listing, day);
         }
         Ok(export)
     }
@@ -211,8 +272,15 @@ impl Export {
         self.dbn_books.as_mut().map_or(Ok(()), |(_, file)| file.book(book))
     }
 
+    fn order(&mut self, record: &OrderRecord) -> Result<(), ArchiveError> {
+        if let Some((_, table)) = &mut self.orders {
+            table.push(record)?;
+        }
+        self.dbn_orders.as_mut().map_or(Ok(()), |(_, file)| file.order(record))
+    }
+
     fn finish(self, entries: &mut Vec<FileEntry>) -> Result<(), ArchiveError> {
-        let Self { trades, books, dbn_trades, dbn_books } = self;
+        let Self { trades, books, orders, dbn_trades, dbn_books, dbn_orders, definition } = self;
         let mut finished = Vec::new();
         if let Some((name, table)) = trades {
             finished.push((name, table.finish()?));
@@ -220,7 +288,10 @@ impl Export {
         if let Some((name, table)) = books {
             finished.push((name, table.finish()?));
         }
-        for (name, file) in [dbn_trades, dbn_books].into_iter().flatten() {
+        if let Some((name, table)) = orders {
+            finished.push((name, table.finish()?));
+        }
+        for (name, file) in [dbn_trades, dbn_books, dbn_orders, definition].into_iter().flatten() {
             finished.push((name, file.finish()?));
         }
         for (name, (rows, file)) in finished {

@@ -8,7 +8,7 @@ use walras_types::{InstrumentId, TimeNs, TradeId};
 use crate::ArchiveError;
 use crate::accounts::{AccountPage, AccountQuery, Left, OfDay, OpenChains, of_day};
 use crate::day::Day;
-use crate::journal::{BOOKS, Journal, Line, TRADES};
+use crate::journal::{BOOKS, Journal, Kind, Line, TRADES};
 use crate::keeper::{PARTIAL, names};
 use crate::manifest::{MANIFEST, Manifest, read_listings};
 use crate::record::{Book, Listing, Trade};
@@ -137,10 +137,9 @@ impl History {
 
     /// Opens a journal of a day. If the day was closed or removed since the folder was listed, it is found under its other name or
     /// not at all.
-    fn journal(&self, day: Day, dir: &Path, is_books: bool) -> Result<Option<Journal>, ArchiveError> {
-        let name = if is_books { BOOKS } else { TRADES };
+    fn journal(&self, day: Day, dir: &Path, (name, kind): (&str, Kind)) -> Result<Option<Journal>, ArchiveError> {
         for dir in [dir, &self.root.join(day.to_string())] {
-            match Journal::open(&dir.join(name), is_books) {
+            match Journal::open(&dir.join(name), kind) {
                 Err(ArchiveError::Io { source, .. })
                     if matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) => {}
                 opened => return opened.map(Some),
@@ -160,7 +159,7 @@ impl History {
                 page.next = Some(Cursor { time: day.start(), trade_id: TradeId(0) });
                 return Ok(page);
             }
-            let Some(journal) = self.journal(*day, dir, false)? else { continue };
+            let Some(journal) = self.journal(*day, dir, (TRADES, Kind::Trades))? else { continue };
             let begin = journal.position(from)?;
             left = left.saturating_sub(1);
             journal.lines(begin, |_, line| {
@@ -221,7 +220,7 @@ impl History {
     pub fn book_at(&self, instrument: InstrumentId, at: TimeNs) -> Result<Option<Book>, ArchiveError> {
         let mut left = SCAN_MAX;
         for (day, dir) in self.folders()?.iter().rev().filter(|(day, _)| day.start() <= at) {
-            let Some(journal) = self.journal(*day, dir, true)? else { continue };
+            let Some(journal) = self.journal(*day, dir, (BOOKS, Kind::Books))? else { continue };
             let end = journal.position(TimeNs(at.0.saturating_add(1)))?;
             if let Some(book) = journal.book_before(end, instrument, left)? {
                 return Ok(Some(book));

@@ -1,4 +1,5 @@
-//! The two journals of a day, from which queries are answered. Records have a fixed length, so a time is found by bisection.
+//! The journals of a day, from which queries are answered and exports are made. Records have a fixed length, so a time is found by
+//! bisection. The records of orders are those of `orders.rs`.
 //!
 //! ```text
 //! trades.journal: 64 bytes each                        books.journal: 32 + 48 * depth bytes each
@@ -15,7 +16,8 @@
 //!
 //! Each begins with a header of 64 bytes: magic, version u32, depth u32, day u32, zeros, the day's first log_index u64 at 24,
 //! CRC32C at 60. All numbers are little-endian. A *progress* says that all entries up to `log_index` are in, how many books (in
-//! `trade_id`), and how many records of accounts (in `price_ticks`, see `accounts.rs`); a *missing* that the entries from `trade_id` to `log_index` are not.
+//! `trade_id`), how many records of accounts (in `price_ticks`, see `accounts.rs`), and how many of orders (in `size_lots`); a *missing*
+//! that the entries from `trade_id` to `log_index` are not.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -43,14 +45,22 @@ const WINDOW_BYTES: usize = 1 << 18;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Trade(Trade),
-    Progress { last: LogIndex, time: TimeNs, books: u64, accounts: u64 },
+    Progress { last: LogIndex, time: TimeNs, books: u64, accounts: u64, orders: u64 },
     Missing { first: LogIndex, last: LogIndex, time: TimeNs },
+}
+
+/// What a journal holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Trades,
+    Books,
+    Orders,
 }
 
 /// The kind of a journal, and its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) is_books: bool,
+    pub(crate) kind: Kind,
     pub(crate) depth: u32,
     pub(crate) day: Day,
     pub(crate) first: LogIndex,
@@ -58,11 +68,18 @@ pub(crate) struct Header {
 
 impl Header {
     fn magic(self) -> &'static [u8; 8] {
-        if self.is_books { b"WALRASBK" } else { b"WALRASTR" }
+        match self.kind {
+            Kind::Trades => b"WALRASTR",
+            Kind::Books => b"WALRASBK",
+            Kind::Orders => b"WALRASOR",
+        }
     }
 
     pub(crate) fn record_bytes(self) -> usize {
-        if self.is_books { book_bytes(self.depth) } else { LINE_BYTES }
+        match self.kind {
+            Kind::Books => book_bytes(self.depth),
+            Kind::Trades | Kind::Orders => LINE_BYTES,
+        }
     }
 
     pub(crate) fn encode(self) -> [u8; HEADER_BYTES] {
@@ -76,9 +93,9 @@ impl Header {
         bytes
     }
 
-    fn decode(bytes: &[u8; HEADER_BYTES], is_books: bool) -> Result<Self, String> {
+    fn decode(bytes: &[u8; HEADER_BYTES], kind: Kind) -> Result<Self, String> {
         let header =
-            Self { is_books, depth: half(bytes, 12), day: Day::from_number(half(bytes, 16)), first: LogIndex(word(bytes, 24)) };
+            Self { kind, depth: half(bytes, 12), day: Day::from_number(half(bytes, 16)), first: LogIndex(word(bytes, 24)) };
         if &bytes[..8] != header.magic() || !is_sealed(bytes) {
             return Err("its header is not one".to_owned());
         }
@@ -90,6 +107,11 @@ impl Header {
         }
         Ok(header)
     }
+}
+
+/// Whole records in so many bytes of a journal of lines.
+pub(crate) fn lines_in(len: u64) -> u64 {
+    len.saturating_sub(HEADER_BYTES as u64) / LINE_BYTES as u64
 }
 
 pub(crate) fn book_bytes(depth: u32) -> usize {
@@ -114,7 +136,7 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().expect("fields lie inside of a record"))
 }
 
-fn price(ticks: u64) -> Option<PriceTicks> {
+pub(crate) fn price(ticks: u64) -> Option<PriceTicks> {
     i64::try_from(ticks).ok().and_then(PriceTicks::new)
 }
 
@@ -132,9 +154,9 @@ impl Line {
                 bytes[4..8].copy_from_slice(&t.instrument.0.to_le_bytes());
                 [t.log_index.0, t.time.0, t.trade_id.0, t.price.get().unsigned_abs(), t.size.get()]
             }
-            Self::Progress { last, time, books, accounts } => {
+            Self::Progress { last, time, books, accounts, orders } => {
                 bytes[0] = 2;
-                [last.0, time.0, books, accounts, 0]
+                [last.0, time.0, books, accounts, orders]
             }
             Self::Missing { first, last, time } => {
                 bytes[0] = 3;
@@ -165,7 +187,10 @@ impl Line {
                     _ => return None,
                 },
             })),
-            2 => Some(Self::Progress { last: log_index, time, books: third, accounts: word(bytes, 32) }),
+            2 => {
+                let (accounts, orders) = (word(bytes, 32), word(bytes, 40));
+                Some(Self::Progress { last: log_index, time, books: third, accounts, orders })
+            }
             3 => Some(Self::Missing { first: LogIndex(third), last: log_index, time }),
             _ => None,
         }
@@ -218,11 +243,11 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn open(path: &Path, is_books: bool) -> Result<Self, ArchiveError> {
+    pub(crate) fn open(path: &Path, kind: Kind) -> Result<Self, ArchiveError> {
         let file = File::open(path).during("open", path)?;
         let mut bytes = [0; HEADER_BYTES];
         file.read_exact_at(&mut bytes, 0).during("read the header of", path)?;
-        let header = Header::decode(&bytes, is_books).map_err(|what| ArchiveError::damaged(path, what))?;
+        let header = Header::decode(&bytes, kind).map_err(|what| ArchiveError::damaged(path, what))?;
         let len = file.metadata().during("read the length of", path)?.len();
         let count = len.saturating_sub(HEADER_BYTES as u64) / header.record_bytes() as u64;
         Ok(Self { path: path.to_path_buf(), file, header, count })
@@ -256,7 +281,7 @@ impl Journal {
         if is_sealed(bytes) { Ok(bytes) } else { Err(self.damage(at)) }
     }
 
-    fn damage(&self, at: u64) -> ArchiveError {
+    pub(crate) fn damage(&self, at: u64) -> ArchiveError {
         ArchiveError::damaged(&self.path, format!("the checksum of record {at} does not match its bytes"))
     }
 
@@ -281,7 +306,11 @@ impl Journal {
     }
 
     /// Calls `each` with the records from `from` on, until it returns `false`.
-    fn each(&self, from: u64, mut each: impl FnMut(u64, &[u8]) -> Result<bool, ArchiveError>) -> Result<(), ArchiveError> {
+    pub(crate) fn each(
+        &self,
+        from: u64,
+        mut each: impl FnMut(u64, &[u8]) -> Result<bool, ArchiveError>,
+    ) -> Result<(), ArchiveError> {
         let record = self.header.record_bytes();
         let window = (WINDOW_BYTES / record).max(1) as u64;
         let (mut at, mut buffer) = (from, Vec::new());
@@ -339,15 +368,15 @@ impl Journal {
         Ok(None)
     }
 
-    /// Position and content of the last progress record whose book snapshots and records of accounts exist, according to `is_there`. Records after the last
-    /// sync may be damaged.
-    pub(crate) fn last_progress(&self, is_there: impl Fn(u64, u64) -> bool) -> Result<Option<(u64, Line)>, ArchiveError> {
+    /// Position and content of the last progress record whose book snapshots, records of accounts and records of orders exist, according to
+    /// `is_there`. Records after the last sync may be damaged.
+    pub(crate) fn last_progress(&self, is_there: impl Fn(u64, u64, u64) -> bool) -> Result<Option<(u64, Line)>, ArchiveError> {
         let mut bytes = [0; LINE_BYTES];
         for at in (0..self.count).rev() {
             self.read(at, &mut bytes)?;
             if is_sealed(&bytes)
-                && let Some(line @ Line::Progress { books, accounts, .. }) = Line::decode(&bytes)
-                && is_there(books, accounts)
+                && let Some(line @ Line::Progress { books, accounts, orders, .. }) = Line::decode(&bytes)
+                && is_there(books, accounts, orders)
             {
                 return Ok(Some((at, line)));
             }
@@ -388,7 +417,7 @@ mod tests {
             trade(None),
             trade(Some(Side::Buy)),
             trade(Some(Side::Sell)),
-            Line::Progress { last: LogIndex(8), time: TimeNs(3), books: 5, accounts: 6 },
+            Line::Progress { last: LogIndex(8), time: TimeNs(3), books: 5, accounts: 6, orders: 7 },
             Line::Missing { first: LogIndex(2), last: LogIndex(8), time: TimeNs(3) },
         ];
         for line in lines {

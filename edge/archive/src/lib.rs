@@ -1,5 +1,5 @@
-//! A venue's history: every trade and regular snapshots of every book, by day of log time. It answers queries, and its files can be
-//! read with DuckDB, polars or any other reader of Parquet or DBN.
+//! A venue's history: every trade, regular snapshots of every book and, where it is asked for, what happened to every displayed order, by
+//! day of log time. It answers queries, and its files can be read with DuckDB, polars or any other reader of Parquet or DBN.
 //!
 //! ```text
 //! engine's thread                           this crate's thread                               readers
@@ -8,13 +8,13 @@
 //! log ------------> Again (what the queue had no room for) --^                      manifest, renamed at once
 //! ```
 //!
-//! A day's folder is `2026-11-21.partial` while it grows: journals of fixed-size records, each with a checksum, of trades, of books, and
-//! of what happened to accounts, which is private (`accounts.rs`). When an entry
-//! of a later day comes, the journals are final. Then the export files are made from them, then a manifest with the hash of every
-//! file, and then the folder is renamed to `2026-11-21`. So a closed day is complete or absent.
+//! A day's folder is `2026-11-21.partial` while it grows: journals of fixed-size records, each with a checksum, of trades, of books, of
+//! displayed orders (`orders.rs`), and of what happened to accounts, which is private (`accounts.rs`). When an entry of a later day comes,
+//! the journals are final. Then the export files are made from them, then a manifest with the hash of every file, and then the folder is
+//! renamed to `2026-11-21`. So a closed day is complete or absent.
 //!
 //! *Deliberately absent*: any effect on the market (data that does not fit the queue is read from the log again), batch markets'
-//! blocks (their headers are their own proof), order-by-order books, a reader of Parquet (the
+//! blocks (their headers are their own proof), queries for orders (their files are for back-tests), a reader of Parquet (the
 //! journals answer queries; Parquet is for others).
 //!
 //! *Invariants*
@@ -30,6 +30,7 @@
 
 mod accounts;
 mod again;
+mod by_order;
 mod close;
 mod day;
 mod dbn;
@@ -38,6 +39,7 @@ mod history;
 mod journal;
 mod keeper;
 mod manifest;
+mod orders;
 mod parquet_file;
 mod record;
 mod recorder;
@@ -47,11 +49,12 @@ mod verify;
 pub use accounts::{AccountCursor, AccountPage, AccountQuery, RecordKind};
 pub use again::{Again, Refill};
 pub use day::Day;
+pub use dbn::DbnForm;
 pub use files::{Faults, Files};
 pub use history::{Cursor, DayView, History, Page, TradesQuery};
 pub use keeper::{Keeper, Settings};
 pub use manifest::{FileEntry, Manifest, Missing};
-pub use record::{Batch, Book, Level, Listing, Span, Step, Trade};
+pub use record::{Batch, Book, Level, Listing, OrderNote, OrderRecord, OrderSaid, OrderStep, Shown, Span, Step, Trade};
 pub use recorder::{KEYFRAME_NS, Recorder};
 pub use service::{Service, Status, StatusView};
 pub use verify::{Verified, verify_day};

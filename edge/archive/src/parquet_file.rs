@@ -1,4 +1,4 @@
-//! A day's trades and book snapshots of one instrument as Parquet: the venue's integers, together with decimals.
+//! A day's trades, book snapshots and orders of one instrument as Parquet: the venue's integers, together with decimals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,13 +16,14 @@ use walras_types::Side;
 use crate::ArchiveError;
 use crate::day::Day;
 use crate::files::OutFile;
-use crate::record::{Book, Level, Listing, Step, Trade};
+use crate::record::{Book, Level, Listing, OrderRecord, OrderStep, Step, Trade};
 
 /// Rows of a group: what a writer holds in memory, and what a reader reads at once.
 const GROUP_ROWS: usize = 32_768;
 
 /// Integers that grow, or move little from row to row.
-const DELTAS: [&str; 7] = ["time_ns", "log_index", "trade_id", "price_ticks", "size_lots", "order_count", "level"];
+const DELTAS: [&str; 9] =
+    ["time_ns", "log_index", "trade_id", "price_ticks", "size_lots", "order_count", "level", "order_id", "shown_lots"];
 
 /// The file under a table.
 struct Table {
@@ -237,6 +238,103 @@ impl BooksTable {
             column::<Int64Type>(group, &integers(&prices))?;
             column::<Int64Type>(group, &integers(&sizes))?;
             column::<Int32Type>(group, &rows.iter().map(|r| r.shown.order_count.cast_signed()).collect::<Vec<_>>())
+        };
+        table.group(rows.len(), write, [&prices, &sizes])?;
+        rows.clear();
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> std::result::Result<(u64, OutFile), ArchiveError> {
+        self.write()?;
+        self.table.finish()
+    }
+}
+
+/// One row of an orders' table.
+struct OrderRow {
+    time_ns: u64,
+    log_index: u64,
+    action: &'static str,
+    order_id: u64,
+    trade_id: u64,
+    side: Option<Side>,
+    price: u64,
+    size: u64,
+    shown: u64,
+}
+
+impl OrderRow {
+    fn of(record: &OrderRecord) -> Self {
+        let nothing = |action| Self {
+            time_ns: record.time.0,
+            log_index: record.log_index.0,
+            action,
+            order_id: 0,
+            trade_id: 0,
+            side: None,
+            price: 0,
+            size: 0,
+            shown: 0,
+        };
+        let (action, order, size) = match &record.step {
+            OrderStep::Cleared => return nothing("cleared"),
+            OrderStep::Lost => return nothing("lost"),
+            OrderStep::Traded { trade_id, price, size, taker_side } => {
+                let (trade_id, price, size) = (trade_id.0, price.get().unsigned_abs(), size.get());
+                return Self { trade_id, side: *taker_side, price, size, ..nothing("traded") };
+            }
+            OrderStep::Standing(order) => ("standing", order, order.shown),
+            OrderStep::Added(order) => ("added", order, order.shown),
+            OrderStep::Executed { order, by } => ("executed", order, *by),
+            OrderStep::Resized { order, from } => ("resized", order, *from),
+            OrderStep::Cancelled { order, from } => ("cancelled", order, *from),
+            OrderStep::Replaced { order, from, .. } => ("replaced", order, *from),
+        };
+        let (order_id, price) = (order.order_id.0, order.price.get().unsigned_abs());
+        Self { order_id, side: Some(order.side), price, size: size.get(), shown: order.shown.get(), ..nothing(action) }
+    }
+}
+
+/// `SYMBOL.ID.orders.parquet`: a row for each step of the book by order.
+pub(crate) struct OrdersTable {
+    table: Table,
+    rows: Vec<OrderRow>,
+}
+
+impl OrdersTable {
+    pub(crate) fn new(file: OutFile, path: PathBuf, day: Day, listing: &Listing) -> std::result::Result<Self, ArchiveError> {
+        let columns = "required int64 time_ns (TIMESTAMP(NANOS,false)); required int64 log_index (INTEGER(64,false)); \
+            required binary instrument (STRING); required binary action (STRING); required int64 order_id (INTEGER(64,false)); \
+            required int64 trade_id (INTEGER(64,false)); required binary side (STRING); \
+            required int64 price_ticks (INTEGER(64,true)); required int64 size_lots (INTEGER(64,false)); \
+            required int64 shown_lots (INTEGER(64,false));";
+        Ok(Self { table: Table::new(file, path, day, listing, "orders", columns)?, rows: Vec::new() })
+    }
+
+    pub(crate) fn push(&mut self, record: &OrderRecord) -> std::result::Result<(), ArchiveError> {
+        self.rows.push(OrderRow::of(record));
+        if self.rows.len() >= GROUP_ROWS { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> std::result::Result<(), ArchiveError> {
+        let Self { table, rows } = self;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let of = |get: fn(&OrderRow) -> u64| rows.iter().map(get).collect::<Vec<u64>>();
+        let (prices, sizes) = (of(|r| r.price), of(|r| r.size));
+        let integers = |values: &[u64]| values.iter().map(|&value| bits(value)).collect::<Vec<i64>>();
+        let write = |group: &mut SerializedRowGroupWriter<'_, OutFile>, symbol: &ByteArray| {
+            column::<Int64Type>(group, &integers(&of(|r| r.time_ns)))?;
+            column::<Int64Type>(group, &integers(&of(|r| r.log_index)))?;
+            column::<ByteArrayType>(group, &vec![symbol.clone(); rows.len()])?;
+            column::<ByteArrayType>(group, &rows.iter().map(|r| ByteArray::from(r.action)).collect::<Vec<_>>())?;
+            column::<Int64Type>(group, &integers(&of(|r| r.order_id)))?;
+            column::<Int64Type>(group, &integers(&of(|r| r.trade_id)))?;
+            column::<ByteArrayType>(group, &rows.iter().map(|r| side_name(r.side)).collect::<Vec<_>>())?;
+            column::<Int64Type>(group, &integers(&prices))?;
+            column::<Int64Type>(group, &integers(&sizes))?;
+            column::<Int64Type>(group, &integers(&of(|r| r.shown)))
         };
         table.group(rows.len(), write, [&prices, &sizes])?;
         rows.clear();

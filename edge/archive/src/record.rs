@@ -1,10 +1,10 @@
-//! The records: trades and book snapshots, of instruments whose units are recorded once.
+//! The records: trades, book snapshots and what happened to displayed orders, of instruments whose units are recorded once.
 
 use serde::{Deserialize, Serialize};
 use walras_gateway::InstrumentScale;
 use walras_market_data::Recorded;
-use walras_types::{InstrumentId, InstrumentSpec, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId};
-use walras_wire::AssetSpec;
+use walras_types::{InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
+use walras_wire::{AssetSpec, OrderEvent};
 
 use crate::day::Day;
 
@@ -61,6 +61,115 @@ impl Book {
     }
 }
 
+/// A displayed order, as the public sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The venue's number of it. The next slice of an iceberg order has the same.
+    pub order_id: OrderId,
+    /// Bid or ask.
+    pub side: Side,
+    /// Its limit.
+    pub price: PriceTicks,
+    /// What it shows; nothing where it is displayed no more.
+    pub shown: SizeLots,
+}
+
+/// What happened to the displayed orders of a book. What is hidden is in none of it but the trades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderStep {
+    /// All books are empty. The orders that stand follow as [`OrderStep::Standing`].
+    Cleared,
+    /// From here on the orders are not known, up to the next [`OrderStep::Cleared`]: entries are missing.
+    Lost,
+    /// An order stands behind those of its price that were named before.
+    Standing(Shown),
+    /// An order came in, or an iceberg shows its next slice: it stands behind all others of its price.
+    Added(Shown),
+    /// Two orders traded. What displayed ones lost by it follows.
+    Traded {
+        /// The trade's number.
+        trade_id: TradeId,
+        /// The price.
+        price: PriceTicks,
+        /// The size.
+        size: SizeLots,
+        /// The taker's side; `None` in an uncross.
+        taker_side: Option<Side>,
+    },
+    /// An order lost this by the trade before.
+    Executed {
+        /// The order after it.
+        order: Shown,
+        /// How much less it shows.
+        by: SizeLots,
+    },
+    /// An order shows another size without a trade, at its place.
+    Resized {
+        /// The order after it.
+        order: Shown,
+        /// What it showed.
+        from: SizeLots,
+    },
+    /// An order is displayed no more.
+    Cancelled {
+        /// The order after it.
+        order: Shown,
+        /// What it showed.
+        from: SizeLots,
+    },
+    /// An order has other terms, and stands behind all others of its price.
+    Replaced {
+        /// The order after it.
+        order: Shown,
+        /// What it showed.
+        from: SizeLots,
+        /// Whether its price is what it was.
+        same_price: bool,
+    },
+}
+
+impl OrderStep {
+    /// Whether it is of all books.
+    pub(crate) fn is_of_all(&self) -> bool {
+        matches!(self, Self::Cleared | Self::Lost)
+    }
+}
+
+/// One step of an instrument's book by order; of [`OrderStep::Cleared`] and [`OrderStep::Lost`] the instrument means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderRecord {
+    /// The entry that did it.
+    pub log_index: LogIndex,
+    /// That entry's time; of orders that stood when a day began, the day's first nanosecond.
+    pub time: TimeNs,
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// What happened.
+    pub step: OrderStep,
+}
+
+/// What an entry says of orders, for an archive that keeps them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderNote {
+    /// The entry.
+    pub log_index: LogIndex,
+    /// Its time.
+    pub time: TimeNs,
+    /// What it says.
+    pub said: OrderSaid,
+}
+
+/// See [`OrderNote`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrderSaid {
+    /// These are all displayed orders after it: of each price the first in the queue first.
+    Standing(Vec<(InstrumentId, Shown)>),
+    /// Something happened to an order.
+    Event(OrderEvent),
+    /// An instrument is in another phase, or its auction uncrossed.
+    Phase(InstrumentId),
+}
+
 /// Consecutive entries of one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -87,6 +196,8 @@ pub struct Batch {
     pub books: Vec<Book>,
     /// What happened to accounts, in order.
     pub accounts: Vec<Recorded>,
+    /// What happened to orders, in order, where the archive keeps them.
+    pub orders: Vec<OrderNote>,
 }
 
 /// An instrument: its name and its units.

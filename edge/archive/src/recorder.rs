@@ -1,18 +1,22 @@
 //! The engine's side: records what an entry adds to the archive. It never blocks, except during a replay.
 //!
+//! What happens to orders it only notes, where the archive keeps them; the archive's thread has the books that they make
+//! (`by_order.rs`). Before its first note it lists the orders that stand, for an archive that does not know them. That is never done
+//! while the venue is live, but where its state is replaced.
+//!
 //! After the first entry of each interval of the log's time it takes snapshots of the books that changed since the last ones. After
 //! the first entry of each quarter of an hour it takes them of all books, so that a search for a book need not go far back.
 
 use std::time::Duration;
 
 use crossbeam_channel::{SendTimeoutError, Sender, TrySendError};
-use walras_engine::{DepthLevel, Engine};
+use walras_engine::{DepthLevel, DisplayedOrder, Engine};
 use walras_market_data::Recorded;
 use walras_types::{InstrumentId, LogIndex, OrderId, Side, TimeNs};
 use walras_wire::{Event, InstrumentEvent, OrderEvent};
 
 use crate::day::Day;
-use crate::record::{Batch, Book, Level, Listing, Span, Trade};
+use crate::record::{Batch, Book, Level, Listing, OrderNote, OrderSaid, Shown, Span, Trade};
 
 /// After the first entry of each such interval, snapshots of all books are taken.
 pub const KEYFRAME_NS: u64 = 900_000_000_000;
@@ -42,6 +46,8 @@ pub struct Recorder {
     listed: usize,
     batch: Batch,
     levels: Vec<DepthLevel>,
+    /// Whether orders are noted.
+    notes_orders: bool,
     may_wait: bool,
 }
 
@@ -61,10 +67,19 @@ impl Recorder {
             listed: 0,
             batch: Batch::default(),
             levels: Vec::new(),
+            notes_orders: false,
             may_wait: true,
         };
         recorder.start_over(engine);
         recorder
+    }
+
+    /// Notes what happens to orders too, from the state of `engine` on, which is the recorder's.
+    #[must_use]
+    pub fn with_orders(mut self, engine: &Engine) -> Self {
+        self.notes_orders = true;
+        self.list_orders(engine);
+        self
     }
 
     /// Ends the replay: from now on it never waits, and records that do not fit the queue count as missing.
@@ -79,6 +94,28 @@ impl Recorder {
         self.next_ns = if engine.last_applied() == LogIndex(0) { 0 } else { self.after(engine.time()) };
         self.changed.clear();
         self.changed.resize(engine.instruments().len(), true);
+        self.list_orders(engine);
+    }
+
+    /// Lists all displayed orders, where the archive has no entry after this state.
+    fn list_orders(&mut self, engine: &Engine) {
+        let log_index = engine.last_applied();
+        // Before the first entry there is none.
+        if !self.notes_orders || log_index == LogIndex(0) || log_index.next() < self.from {
+            return;
+        }
+        let (mut orders, mut of_side) = (Vec::new(), Vec::new());
+        for view in engine.instruments() {
+            let instrument = view.spec.instrument;
+            for side in Side::BOTH {
+                of_side.clear();
+                engine.displayed_orders(instrument, side, usize::MAX, &mut of_side);
+                let shown =
+                    |order: &DisplayedOrder| Shown { order_id: order.order_id, side, price: order.price, shown: order.shown };
+                orders.extend(of_side.iter().map(|order| (instrument, shown(order))));
+            }
+        }
+        self.batch.orders.push(OrderNote { log_index, time: engine.time(), said: OrderSaid::Standing(orders) });
     }
 
     fn after(&self, time: TimeNs) -> u64 {
@@ -96,6 +133,13 @@ impl Recorder {
         let mut incoming = None;
         for event in events {
             self.on_event(log_index, time, event, &mut incoming, is_new);
+            if is_new && self.notes_orders {
+                self.note_orders(log_index, time, event);
+            }
+        }
+        // The next entry is the first that the archive does not have.
+        if !is_new && log_index.next() == self.from {
+            self.list_orders(engine);
         }
         if time.0 >= self.next_ns {
             self.next_ns = self.after(time);
@@ -116,7 +160,7 @@ impl Recorder {
     }
 
     fn pending(&self) -> usize {
-        self.batch.trades.len() + self.batch.books.len() + self.batch.accounts.len()
+        self.batch.trades.len() + self.batch.books.len() + self.batch.accounts.len() + self.batch.orders.len()
     }
 
     fn cover(&mut self, log_index: LogIndex, time: TimeNs) {
@@ -158,6 +202,18 @@ impl Recorder {
             Event::Rejected(_) | Event::Account(_) | Event::Session(_) | Event::Shard(_) | Event::Venue(_) => {}
             Event::BatchMarket(_) | Event::Batch(_) => {}
         }
+    }
+
+    fn note_orders(&mut self, log_index: LogIndex, time: TimeNs, event: &Event) {
+        let said = match event {
+            Event::Order(event) => OrderSaid::Event(*event),
+            Event::Instrument(InstrumentEvent::PhaseChanged(e)) => OrderSaid::Phase(e.instrument),
+            Event::Instrument(InstrumentEvent::Uncrossed(e)) => OrderSaid::Phase(e.instrument),
+            Event::Instrument(InstrumentEvent::Created(_)) => return,
+            Event::Rejected(_) | Event::Account(_) | Event::Session(_) | Event::Shard(_) | Event::Venue(_) => return,
+            Event::BatchMarket(_) | Event::Batch(_) => return,
+        };
+        self.batch.orders.push(OrderNote { log_index, time, said });
     }
 
     fn note(&mut self, instrument: InstrumentId) {

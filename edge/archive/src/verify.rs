@@ -8,8 +8,9 @@ use crate::ArchiveError;
 use crate::accounts::{ACCOUNTS, AccountsJournal};
 use crate::close::hashed;
 use crate::day::Day;
-use crate::journal::{BOOKS, Journal, Line, TRADES};
+use crate::journal::{BOOKS, Journal, Kind, Line, TRADES};
 use crate::manifest::Manifest;
+use crate::orders::{self, ORDERS};
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +39,9 @@ pub fn verify_day(dir: &Path) -> Result<Verified, ArchiveError> {
             )));
         }
     }
-    let trades = Journal::open(&dir.join(TRADES), false)?;
-    let (mut count, mut last, mut last_time) = (0, LogIndex(trades.header().first.0.saturating_sub(1)), day.start());
+    let trades = Journal::open(&dir.join(TRADES), Kind::Trades)?;
+    let before = LogIndex(trades.header().first.0.saturating_sub(1));
+    let (mut count, mut last, mut last_time) = (0, before, day.start());
     trades.lines(0, |at, line| {
         let (log_index, time) = match line {
             Line::Trade(trade) => (trade.log_index, trade.time),
@@ -62,7 +64,23 @@ pub fn verify_day(dir: &Path) -> Result<Verified, ArchiveError> {
     if accounts != rows {
         return Err(damaged(format!("{ACCOUNTS} has {accounts} records, and its manifest says {rows}")));
     }
-    let books = Journal::open(&dir.join(BOOKS), true)?;
+    if let Some(file) = manifest.files.iter().find(|file| file.name == ORDERS) {
+        let orders = Journal::open(&dir.join(ORDERS), Kind::Orders)?;
+        let (mut last, mut last_time) = (before, day.start());
+        orders::read(&orders, |at, record| {
+            let (log_index, time) = (record.log_index, record.time);
+            if log_index < last || time < last_time || Day::of(time) != day {
+                return Err(damaged(format!("record {at} of {ORDERS} is out of order")));
+            }
+            (last, last_time) = (log_index, time);
+            Ok(true)
+        })?;
+        if orders.count() != file.rows {
+            let (found, said) = (orders.count(), file.rows);
+            return Err(damaged(format!("{ORDERS} has {found} records, and its manifest says {said}")));
+        }
+    }
+    let books = Journal::open(&dir.join(BOOKS), Kind::Books)?;
     let mut book_time = TimeNs(0);
     books.books(0, |at, book| {
         if book.time < book_time || Day::of(book.time) != day {

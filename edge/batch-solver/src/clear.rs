@@ -180,14 +180,14 @@ pub(crate) fn search(
     let pricing =
         Settings { budget: Budget { deadline: deadline.map(|at| at.sooner(PRICES_SHARE)), ..settings.budget }, ..*settings };
     let is_over = || settings.budget.is_over();
-    let mut attempt = |margin: f64| -> Result<(Priced, Proposed), ClearError> {
-        let priced = find_prices(market, &pricing, lens, margin, kept, times)?;
+    let mut attempt = |margin: f64, start: Option<&[Option<BatchPrice>]>| -> Result<(Priced, Proposed), ClearError> {
+        let priced = find_prices(market, &Settings { start, ..pricing }, lens, margin, kept, times)?;
         let proposed =
             timed(&mut times.amounts, || propose_until(&mut AmountsFinder::new(), market, &priced.prices, &rules, &is_over));
         Ok((priced, proposed))
     };
     let left = |(_, proposed): &(Priced, Proposed)| Left::of(market, proposed, settings, &rules);
-    let mut best = attempt(margins.first())?;
+    let mut best = attempt(margins.first(), settings.start)?;
     let mut of_best = None;
     for margin in margins.others() {
         // Most often no pair sells less than it should: then there is nothing to work out.
@@ -198,7 +198,7 @@ pub(crate) fn search(
         if so_far.is_nothing() {
             break;
         }
-        let other = attempt(*margin)?;
+        let other = attempt(*margin, start_with_margin(&best.0, settings.start))?;
         let of_other = left(&other);
         if of_other < so_far {
             (best, of_best) = (other, Some(of_other));
@@ -208,6 +208,12 @@ pub(crate) fn search(
         at_limits(market, &rules, &mut best, times, &is_over);
     }
     Ok(best)
+}
+
+/// Where a search with a margin begins: at the prices without it, where these clear, for it asks for prices within mu of them. They are a
+/// function of the market and the settings, so the result is one, too.
+fn start_with_margin<'p>(best: &'p Priced, given: Option<&'p [Option<BatchPrice>]>) -> Option<&'p [Option<BatchPrice>]> {
+    if best.solution.outcome < Outcome::Approximate { Some(&best.prices) } else { given }
 }
 
 /// What a clearing leaves undone, the worst first.

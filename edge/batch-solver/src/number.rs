@@ -17,10 +17,15 @@ pub(crate) struct Number {
 impl Number {
     /// Reads `12`, `0.5`, `1e-7`, `2.5E+3`: no sign but in the exponent, no spaces within, at most 19 significant digits.
     pub(crate) fn parse(text: &str) -> Result<Self, Problem> {
-        let malformed = || Problem::NotANumber(shown(text));
-        if let Some(rest) = text.strip_prefix('-') {
-            return Err(if Self::parse(rest).is_ok() { Problem::Negative(shown(text)) } else { malformed() });
+        match text.strip_prefix('-') {
+            None => Self::parse_unsigned(text),
+            Some(rest) if Self::parse_unsigned(rest).is_ok() => Err(Problem::Negative(shown(text))),
+            Some(_) => Err(Problem::NotANumber(shown(text))),
         }
+    }
+
+    fn parse_unsigned(text: &str) -> Result<Self, Problem> {
+        let malformed = || Problem::NotANumber(shown(text));
         let text = text.strip_prefix('+').unwrap_or(text);
         if text.len() > LEN_MAX {
             return Err(malformed());
@@ -94,10 +99,37 @@ impl Number {
     }
 }
 
-/// Whether a terminal shows it as a character of a text: neither a control character nor one that turns the direction of others.
+/// Whether a terminal shows it as a character of a text: neither a control character, nor one that turns the direction of others, nor one
+/// that is not seen, so that two names would look alike.
 #[must_use]
 pub fn is_printable(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    !c.is_control() && !is_invisible(c)
+}
+
+/// Characters without a shape of their own: what Unicode calls default ignorable (joiners, marks of direction, fillers, variation
+/// selectors, tags), ends of lines and paragraphs, and marks of annotations and of hieroglyphs' places.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The text of a cell, for a message.
@@ -141,12 +173,32 @@ mod tests {
         for text in ["", ".", "abc", "1,5", "NaN", "inf", "-inf", "1e", "1e99999", "0x10", "1 2", "--1", "1.2.3", "\u{663}"] {
             assert!(matches!(Number::parse(text), Err(Problem::NotANumber(_))), "{text}");
         }
+        // A cell has no length that ends the stack.
+        for dashes in [2, 3, 401, 1_000_000] {
+            assert!(matches!(Number::parse(&"-".repeat(dashes)), Err(Problem::NotANumber(_))), "{dashes} dashes");
+        }
         for text in ["0", "12", "1200", "0.05", "1.5", "1e999", "1e-41", "18446744073709551615", "0.0000001", "1e41"] {
             assert_eq!(Number::parse(text).unwrap().text(), text);
         }
         assert_eq!(Number::parse("1.25").unwrap().scaled(2), Some(125));
         assert_eq!(Number::parse("1.25").unwrap().scaled(1), None);
         assert_eq!(Number::parse("1e300").unwrap().scaled(0), None);
+    }
+
+    #[test]
+    fn what_is_not_seen_is_no_character_of_a_name() {
+        let controls = "\u{0}\u{7f}\u{9b}";
+        let invisible =
+            "\u{ad}\u{34f}\u{180e}\u{200b}\u{200d}\u{2028}\u{2060}\u{2064}\u{3164}\u{fe0f}\u{feff}\u{fff9}\u{e0001}\u{e0061}";
+        let turning = "\u{61c}\u{200e}\u{202e}\u{2066}";
+        for c in [controls, invisible, turning].concat().chars() {
+            assert!(!is_printable(c), "{:x}", u32::from(c));
+        }
+        // What has a shape is one, and so is the mark that takes the place of what is none.
+        for c in ['A', ' ', '-', '\u{df}', '\u{301}', '\u{628}', '\u{6dd}', '\u{20ac}', '\u{4e00}', '\u{fffd}', '\u{1f600}'] {
+            assert!(is_printable(c), "{:x}", u32::from(c));
+        }
+        assert_eq!(shown("B\u{200b}TC"), "B\u{fffd}TC");
     }
 
     proptest! {

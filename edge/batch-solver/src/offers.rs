@@ -165,7 +165,7 @@ pub enum Problem {
     #[error("{0} for itself: an offer trades two different assets")]
     EqualAssets(String),
     /// A name that a terminal would not show as it is.
-    #[error("`{0}` holds a control character: remove it")]
+    #[error("`{0}` holds a control character or an invisible one: remove it")]
     ControlCharacter(String),
     /// An offer to sell has no limit.
     #[error("is empty: write the least that is bought for each sold, or `{MARKET}` to trade at any rate")]

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use walras_access::Access;
 use walras_config::Config;
 use walras_ports::VenueHandle;
-use walras_types::TimeNs;
+use walras_types::{AccountId, TimeNs};
 
+use crate::error::{Asked, Error, without_outcome};
 use crate::listen_keys::ListenKeys;
 use crate::names::{Names, SharedNames};
+use crate::past_pages::PastPages;
 use crate::streams::HubHandle;
 use crate::values::ms;
 use crate::weights::Weights;
@@ -35,6 +37,7 @@ struct Own {
     names: SharedNames,
     weights: Weights,
     listen_keys: ListenKeys,
+    past_pages: PastPages,
     hub: HubHandle,
 }
 
@@ -52,6 +55,7 @@ impl App {
             names: SharedNames::default(),
             weights: Weights::new(config.throttle.rates()),
             listen_keys: ListenKeys::default(),
+            past_pages: PastPages::default(),
             hub: HubHandle::default(),
         };
         Self { venue, access, config, readers, stopping, own: Arc::new(own) }
@@ -70,8 +74,21 @@ impl App {
         &self.own.listen_keys
     }
 
+    pub(crate) fn past_pages(&self) -> &PastPages {
+        &self.own.past_pages
+    }
+
     pub(crate) fn hub(&self) -> &HubHandle {
         &self.own.hub
+    }
+
+    /// Runs what takes several commands to its end, also where the request that asked for it ends before.
+    pub(crate) async fn run_whole<T: Send + 'static>(
+        &self,
+        account: AccountId,
+        request: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.venue.run_whole(Some(account), request).await.unwrap_or_else(|why| Err(without_outcome(Asked::Order, why)))
     }
 
     pub(crate) fn now(&self) -> TimeNs {

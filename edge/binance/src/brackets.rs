@@ -60,8 +60,13 @@ impl WantedBracket {
         1 + self.exits.len() as u64
     }
 
-    /// Places all of them, or none.
+    /// Places all of them, or none, also where nobody waits for the answer any more.
     pub(crate) async fn place(self, app: &App, account: AccountId, signed: SignedBy) -> Result<Value, Error> {
+        let own = app.clone();
+        app.run_whole(account, async move { self.place_each(&own, account, signed).await }).await
+    }
+
+    async fn place_each(self, app: &App, account: AccountId, signed: SignedBy) -> Result<Value, Error> {
         let Self { name, entry, exits } = self;
         let (symbol, instrument, called) = (entry.symbol.clone(), entry.scale.spec.instrument, entry.called);
         // The signature goes into the log with the first command.

@@ -28,6 +28,7 @@ mod order_lists;
 mod orders;
 mod params;
 mod past;
+mod past_pages;
 pub mod reading;
 mod report;
 mod rest;

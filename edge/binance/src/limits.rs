@@ -38,8 +38,20 @@ pub const BAN_S: u64 = 120;
 pub const CLIENT_ORDER_ID_LEN_MAX: usize = 36;
 /// Records of an account's past in a visit to the venue's memory, or to its archive.
 pub const PAST_PAGE: usize = 1_000;
-/// Such visits for one request.
+/// Such visits for a request that reads from the newest record on.
 pub const PAGES_MAX: usize = 20;
+/// Such visits for a request that reads the pages in which something may be.
+pub const READ_PAGES_MAX: usize = 1_000;
+/// Pages that a request notes of a past that nobody has looked through.
+pub const WALK_PAGES_MAX: usize = 2_000;
+/// Pages that are new since the last request of an account, beyond which its notes begin again.
+pub const GAP_PAGES_MAX: usize = 500;
+/// Notes on pages of an account's records of a kind.
+pub const NOTES_PER_CHAIN_MAX: usize = 1 << 14;
+/// The same of all accounts.
+pub const NOTES_MAX: usize = 1 << 16;
+/// Accounts, for each kind of records, that have notes.
+pub const CHAINS_MAX: usize = 1 << 12;
 /// Longest time between the beginning and the end of what is asked of the past, in milliseconds.
 pub const SPAN_MS_MAX: u64 = 86_400_000;
 /// What a timestamp counts in. A signed request that may be asked again in the same words is answered no sooner than this after it came:

@@ -84,8 +84,13 @@ impl WantedList {
         Ok(Self { name, legs })
     }
 
-    /// Places both, or neither.
+    /// Places both, or neither, also where nobody waits for the answer any more.
     pub(crate) async fn place(self, app: &App, account: AccountId, signed: SignedBy) -> Result<Value, Error> {
+        let own = app.clone();
+        app.run_whole(account, async move { self.place_each(&own, account, signed).await }).await
+    }
+
+    async fn place_each(self, app: &App, account: AccountId, signed: SignedBy) -> Result<Value, Error> {
         let Self { name, legs: [first, second] } = self;
         let (symbol, instrument, called) = (first.symbol.clone(), first.scale.spec.instrument, first.called);
         let one = first.place(app, account, signed).await?;

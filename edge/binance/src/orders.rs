@@ -9,8 +9,8 @@ use walras_ports::{InstrumentScale, OrderCursor, OrderKey, Outcome, RecordFilter
 use walras_sequencer::SignedBy;
 use walras_types::limits::TRAIL_PPM_MAX;
 use walras_types::{
-    AccountId, Amount, Display, InstrumentId, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade, Side, SizeLots,
-    TimeInForce, Trail,
+    AccountId, Amount, Display, InstrumentId, LogIndex, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade, Side,
+    SizeLots, TimeInForce, Trail,
 };
 use walras_wire::{CancelOrder, Command, Event, Link, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand, OrderEvent};
 
@@ -22,6 +22,7 @@ use crate::limits::{PPM_PER_DELTA, QUOTE_LEVELS_MAX};
 use crate::names::Names;
 use crate::params::{Params, quantity};
 use crate::past::{self, Look};
+use crate::past_pages::{self, Asked as AskedPast, End};
 use crate::report::{self, Order, Status, cancel_status};
 use crate::values::{merge, ms};
 
@@ -402,21 +403,33 @@ pub(crate) async fn find(
     if let Some(known) = known {
         return with_name(Order::known(&known), name).map(Some);
     }
-    let (order_id, client_order_id) = match key {
-        OrderKey::Client(id) => (None, Some(id)),
-        OrderKey::Venue(id) => (Some(id), None),
+    let found = match key {
+        OrderKey::Venue(id) => {
+            let (keys, begun) = ((id.0, id.0), past::times(None, None));
+            // An order does not end before the entry by which it came, whose number is its id.
+            let (kind, since) = (RecordKind::Ended, LogIndex(id.0));
+            let asked = AskedPast { account, kind, instrument, keys, begun, since, limit: 1, end: End::Newest };
+            past_pages::read(app, asked, |_| true).await?.first().and_then(ended)
+        }
+        OrderKey::Client(id) => {
+            let filter = RecordFilter { instrument: Some(instrument), client_order_id: Some(id), ..RecordFilter::default() };
+            let mut found = None;
+            past::newest_first(app, past::asked(account, RecordKind::Ended), filter, |recorded| {
+                found = ended(&recorded.record);
+                Look::Enough
+            })
+            .await?;
+            found
+        }
     };
-    let filter = RecordFilter { instrument: Some(instrument), order_id, client_order_id };
-    let mut found = None;
-    past::newest_first(app, past::asked(account, RecordKind::Ended, None), filter, |recorded| {
-        found = match &recorded.record {
-            AccountRecord::Ended(order) => Some(Order::ended(order)),
-            AccountRecord::Fill(_) => None,
-        };
-        Look::Enough
-    })
-    .await?;
     found.map(|order| with_name(order, name)).transpose()
+}
+
+fn ended(record: &AccountRecord) -> Option<Order> {
+    match record {
+        AccountRecord::Ended(order) => Some(Order::ended(order)),
+        AccountRecord::Fill(_) => None,
+    }
 }
 
 /// A cancel that was asked for.

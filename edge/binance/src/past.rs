@@ -19,10 +19,17 @@ pub(crate) enum Look {
     Enough,
 }
 
-/// An account's records, from a time on if one is given.
-pub(crate) fn asked(account: AccountId, kind: RecordKind, start_ms: Option<u64>) -> AccountQuery {
-    let since = TimeNs(start_ms.unwrap_or(0).saturating_mul(1_000_000));
-    AccountQuery { account, kind, since, until: TimeNs(u64::MAX), before: AccountCursor::MAX, limit: PAST_PAGE }
+/// All of an account's records.
+pub(crate) fn asked(account: AccountId, kind: RecordKind) -> AccountQuery {
+    let (since, until) = (TimeNs(0), TimeNs(u64::MAX));
+    AccountQuery { account, kind, since, until, before: AccountCursor::MAX, limit: PAST_PAGE }
+}
+
+/// The first and the last nanosecond of a span of milliseconds.
+pub(crate) fn times(start_ms: Option<u64>, end_ms: Option<u64>) -> (TimeNs, TimeNs) {
+    let start = start_ms.unwrap_or(0).saturating_mul(1_000_000);
+    let end = end_ms.map_or(u64::MAX, |end_ms| end_ms.saturating_mul(1_000_000).saturating_add(999_999));
+    (TimeNs(start), TimeNs(end))
 }
 
 /// Shows records, newest first, until there are no more or `look` has enough.
@@ -42,7 +49,7 @@ pub(crate) async fn newest_first(
             None => return Ok(()),
         }
     }
-    let text = "Too many records are newer than what was asked for: ask with startTime and endTime, or with an orderId.";
+    let text = "Too many records are newer than what was asked for: ask with startTime and endTime, or with an id.";
     Err(Error::new(-1128, text))
 }
 

@@ -135,6 +135,14 @@ impl Order {
         }
     }
 
+    /// Whether nothing more happens to it.
+    pub(crate) fn is_ended(&self) -> bool {
+        match self.status {
+            Status::New | Status::PartiallyFilled => false,
+            Status::Filled | Status::Canceled | Status::Expired | Status::ExpiredInMatch => true,
+        }
+    }
+
     /// One or the other.
     pub(crate) fn known(order: &KnownOrder) -> Self {
         match order {

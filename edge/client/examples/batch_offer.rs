@@ -21,7 +21,7 @@ pub(crate) fn run(args: &[String]) -> Result<Value, Box<dyn std::error::Error>> 
     let offer = CreateOffer { market, sell: AssetId(sell.parse()?), buy: AssetId(buy.parse()?), amount, limit };
     let until = std::num::NonZero::new(number("collecting_block")? + 120_000 / number("interval_ms")?.max(1)); // in two minutes
     let sent = BatchTransaction::new(AccountId(account.parse()?), TransactionSeq(seq.parse()?), BatchOperation::CreateOffer(offer));
-    let sent = sent.with_terms(TransactionTerms { until, is_joined: false });
+    let sent = sent.with_terms(TransactionTerms { until, ..TransactionTerms::NONE });
     let (key, mut bytes) = (SigningKey::from_seed(&*key.ed25519_seed().ok_or("an Ed25519 key is needed")?), Vec::new());
     encode_signed_transaction(&key.sign(&SigningDomain::new(domain.as_slice().try_into()?), &sent), &mut bytes);
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use walras_archive::Settings;
+use walras_archive::{DbnForm, Settings};
 
 use super::{Archive, Config, ConfigError};
 
@@ -28,13 +28,15 @@ impl Archive {
     /// The settings of the archive; `None` if there is none.
     #[must_use]
     pub fn settings(&self) -> Option<Settings> {
-        let Self { folder, snapshot_every_ms, depth, parquet, dbn, keep_days } = self;
+        let Self { folder, snapshot_every_ms, depth, parquet, dbn, dbn_zstd, dbn_publisher, orders, keep_days } = self;
         (!folder.is_empty()).then(|| Settings {
             folder: PathBuf::from(folder),
             depth: *depth,
             snapshot_every_ns: snapshot_every_ms.saturating_mul(1_000_000),
             parquet: *parquet,
             dbn: *dbn,
+            dbn_form: DbnForm { is_compressed: *dbn_zstd, publisher: *dbn_publisher },
+            orders: *orders,
             keep_days: *keep_days,
         })
     }
@@ -51,6 +53,7 @@ mod tests {
         config.archive.folder = "past".to_owned();
         let settings = config.archive.settings().unwrap();
         assert_eq!((settings.snapshot_every_ns, settings.depth, settings.parquet, settings.dbn), (1_000_000_000, 10, true, false));
+        assert_eq!((settings.dbn_form, settings.orders), (DbnForm::default(), false));
         check(&config).unwrap();
         config.archive.depth = 0;
         assert!(check(&config).unwrap_err().to_string().contains("archive.depth = 0"));

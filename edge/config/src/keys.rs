@@ -200,6 +200,12 @@ sections! {
         parquet: bool = true;
         /// Whether it has files in Databento's binary encoding (DBN, version 3).
         dbn: bool = false;
+        /// Whether these are compressed by zstd, as Databento's own are: `.dbn.zst`.
+        dbn_zstd: bool = false;
+        /// Publisher's number in their records. Databento gives these numbers; 0 is nobody's.
+        dbn_publisher: u16 = 0_u16;
+        /// Whether what happens to each displayed order is kept too: the book by order, for back-tests. Of a day in which this is switched off, none is.
+        orders: bool = false;
         /// Closed days that are kept; 0 for all.
         keep_days: u32 = 0_u32;
     }

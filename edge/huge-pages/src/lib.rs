@@ -71,9 +71,39 @@ unsafe impl GlobalAlloc for HugePages {
     }
 }
 
+/// Gives memory that was freed back to the system. An allocator keeps some of it, and who asks how much is available would not see that.
+pub fn give_back_what_is_free() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            /// glibc: returns free memory of all arenas to the system.
+            safe fn malloc_trim(pad: usize) -> i32;
+        }
+        // It says whether there was any.
+        let _ = malloc_trim(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn what_is_free_goes_back_though_something_above_it_is_held() {
+        let resident_mib = || {
+            let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+            text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() >> 8
+        };
+        let mut held: Vec<Box<[u8; 1_024]>> = (0..200_000).map(|_| Box::new([1; 1_024])).collect();
+        let before = resident_mib();
+        let last = held.pop();
+        drop(held);
+        give_back_what_is_free();
+        let after = resident_mib();
+        assert!(after + 150 < before, "{before} MiB, and {after} after");
+        assert_eq!(last.map(|last| last[0]), Some(1));
+    }
 
     #[global_allocator]
     static ALLOCATOR: HugePages = HugePages;

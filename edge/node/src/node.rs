@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -21,6 +22,9 @@ use walras_shard_relays::{ShardsError, TransferRelays};
 
 use crate::places;
 use crate::runtime::{LogHistory, Recovered, RecoveryError, ReplicaVenue};
+
+/// How long requests of several commands may take to end when the node stops.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -170,8 +174,13 @@ impl Node {
         doors.set_places(places);
         let facade = walras_binance::serve(facade, facade_app, status.clone(), (doors.clone(), places));
         let server = server.serve(router(app), config, status, (doors, places), stopping);
-        let server = runtime.spawn(async {
+        let under_way = venue.handle().whole_requests().clone();
+        let server = runtime.spawn(async move {
             tokio::join!(server, facade);
+            // Nobody asks any more. What was asked and takes several commands is finished, while the venue still takes them.
+            if tokio::time::timeout(GRACE, under_way.ended()).await.is_err() {
+                warn!("some requests of several commands did not end in time and were cut: look at their accounts' open orders");
+            }
         });
         Ok(Self {
             venue,

@@ -18,8 +18,12 @@ use walras_client::{Client, read_key};
 use walras_config::Config;
 use walras_gateway::ClientKey;
 use walras_node::node::Node;
-use walras_types::TimeNs;
+use walras_types::{
+    AccountId, ClientOrderId, Display, InstrumentId, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, Side,
+    SizeLots, TimeInForce, TimeNs,
+};
 use walras_wait::until_some;
+use walras_wire::{Command as VenueCommand, NewOrder, OrderCommand};
 
 struct Venue {
     node: Option<Node>,
@@ -30,12 +34,18 @@ struct Venue {
 
 impl Venue {
     fn start() -> Self {
+        Self::with(|_| ())
+    }
+
+    /// With another configuration.
+    fn with(change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::default();
         config.http.listen = "127.0.0.1:0".into();
         config.order_entry.listen = "127.0.0.1:0".into();
         config.binance.listen = "127.0.0.1:0".into();
         config.log.segment_bytes = 1 << 20;
         config.websocket.updates_per_second = 100;
+        change(&mut config);
         let folder = tempfile::tempdir().unwrap();
         let node = Node::start(folder.path(), &config).unwrap();
         let url = format!("http://{}", node.address());
@@ -479,6 +489,93 @@ fn an_order_that_ended_keeps_its_name_and_its_end() {
 
 /// A program that waits for each answer never signs one text twice, however fast it asks.
 /// The program of docs/binance.md without packages enters an order, sees it, and cancels it.
+/// More of an account's past than a request looks at from the newest record on.
+const PAST: u64 = 22_000;
+/// Commands on their way at a time.
+const AT_ONCE: u64 = 200;
+
+/// Buys a lot at a time, which seller's order gives; returns once the archive has it all.
+fn fill_past(venue: &Venue) {
+    let seller = venue.seller();
+    let order = json!({
+        "instrument": "BTC-USD", "client_order_id": "1", "side": "sell", "type": "limit", "size": "2.2", "price": "29000",
+    });
+    seller.signed("POST", "/v1/orders", Some(&order)).unwrap();
+    let terms = OrderTerms {
+        side: Side::Buy,
+        size: SizeLots::new(1),
+        order_type: OrderType::Limit { price: PriceTicks::saturating(2_900_000), post_only: PostOnly::Off },
+        time_in_force: TimeInForce::ImmediateOrCancel,
+        display: Display::Full,
+        min_size: None,
+        self_trade: SelfTrade::CancelNewest,
+    };
+    let handle = venue.node().venue();
+    let buy = |number: u64| {
+        let client_order_id = ClientOrderId(number);
+        let order = NewOrder { account: AccountId(0), instrument: InstrumentId(0), client_order_id, terms };
+        handle.submit(VenueCommand::Order(OrderCommand::New(order))).unwrap()
+    };
+    let mut last = LogIndex(0);
+    for first in (0..PAST).step_by(AT_ONCE as usize) {
+        let sent: Vec<_> = (first..first + AT_ONCE).map(buy).collect();
+        for answer in sent {
+            let outcome = answer.blocking_recv().unwrap().unwrap();
+            assert_eq!(outcome.rejected(), None);
+            last = outcome.log_index;
+        }
+    }
+    walras_wait::until("the archive has it", || handle.archive().unwrap().view().durable >= last);
+}
+
+#[test]
+fn an_accounts_past_is_paged_from_its_beginning() {
+    let archive = tempfile::tempdir().unwrap();
+    let venue = Venue::with(|config| {
+        config.archive.folder = archive.path().to_str().unwrap().to_owned();
+        let throttle = &mut config.throttle;
+        (throttle.requests_per_second, throttle.burst) = (1_000_000_000, 1_000_000_000);
+        (throttle.source_requests_per_second, throttle.source_burst) = (1_000_000_000, 1_000_000_000);
+    });
+    fill_past(&venue);
+    let ask = |path: &str, text: &str| {
+        let answer = venue.get(&format!("/api/v3/{path}"), &venue.signed(&format!("symbol=BTCUSD&{text}")));
+        answer.as_array().unwrap().clone()
+    };
+    // As programs page: from 0 on, then from behind the last one, until there are no more.
+    let all = |path: &str, from: &str, id: &str| {
+        let (mut found, mut next) = (Vec::new(), 0);
+        loop {
+            let page = ask(path, &format!("limit=1000&{from}={next}"));
+            let Some(last) = page.last() else { return found };
+            next = last[id].as_u64().unwrap() + 1;
+            found.extend(page);
+        }
+    };
+    let (trades, orders) = (all("myTrades", "fromId", "id"), all("allOrders", "orderId", "orderId"));
+    let numbers = |records: &[Value], name: &str| records.iter().map(|one| one[name].as_u64().unwrap()).collect::<Vec<_>>();
+    let (trade_ids, order_ids) = (numbers(&trades, "id"), numbers(&orders, "orderId"));
+    assert_eq!((trade_ids.len() as u64, order_ids.len() as u64), (PAST, PAST));
+    assert!(trade_ids.is_sorted_by(|a, b| a < b) && order_ids.is_sorted_by(|a, b| a < b));
+    assert_eq!(numbers(&trades, "orderId"), order_ids);
+
+    // From a time on, and the last ones without a beginning.
+    let old = &trades[100];
+    let start = old["time"].as_u64().unwrap();
+    let at = trades.iter().position(|trade| trade["time"].as_u64() == Some(start)).unwrap();
+    let span = format!("startTime={start}&endTime={}&limit=7", start + 86_400_000);
+    assert_eq!(ask("myTrades", &span), trades[at..at + 7]);
+    let since = orders.iter().position(|order| order["time"].as_u64() >= Some(start)).unwrap();
+    assert_eq!(ask("allOrders", &span), orders[since..since + 7]);
+    assert_eq!(ask("myTrades", "limit=3"), trades[trades.len() - 3..]);
+    assert_eq!(ask("allOrders", "limit=3"), orders[orders.len() - 3..]);
+    // Those of an old order, and it.
+    let of_old = format!("orderId={}", old["orderId"]);
+    assert_eq!(ask("myTrades", &of_old), [old.clone()]);
+    let order = venue.get("/api/v3/order", &venue.signed(&format!("symbol=BTCUSD&{of_old}")));
+    assert_eq!((&order["orderId"], &order["status"]), (&old["orderId"], &json!("FILLED")), "{order}");
+}
+
 #[test]
 fn the_program_without_packages_enters_an_order_and_cancels_it() {
     let venue = Venue::start();

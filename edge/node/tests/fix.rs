@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use walras_access::{Clock, operator_key_file};
 use walras_client::{Client, read_key};
 use walras_config::Config;
+use walras_gateway::ClientKey;
 use walras_log_store::RealDisk;
 use walras_node::node::Node;
 use walras_types::TimeNs;
@@ -194,6 +195,40 @@ fn a_session_goes_on_after_a_restart() {
     session.send("F", "11=last|41=before|55=BTC/USD|54=1|60=NOW|38=0.5|");
     let (name, kind, text) = session.hears();
     assert_eq!((name, kind), said("last", "4"), "{text}");
+    node.stop();
+}
+
+/// An order has one name by FIX and by REST, wherever it came in, and after a restart.
+#[test]
+fn an_order_has_one_name_by_fix_and_by_rest() {
+    const UUID: &str = "3f2504e0-4f89-11d3-9a0c-0305e82c3301";
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let key = market(&node, dir.path());
+    let rest = |node: &Node| Client::new(&format!("http://{}", node.address()), Some(ClientKey::from_token(&key).unwrap()));
+    let mut session = Session::log_on(fix_address(&node), ("TEST", &key), 1, 1);
+    for name in ["bid-7", UUID] {
+        session.send("D", &order(name));
+        let (heard, kind, text) = session.hears();
+        assert_eq!((heard, kind), said(name, "0"), "{text}");
+        let found = rest(&node).signed("GET", &format!("/v1/orders/BTC-USD/{name}"), None).unwrap();
+        assert_eq!(found["client_order_id"], name);
+    }
+    let mut by_rest = json!({"instrument": "BTC-USD", "client_order_id": "by-rest/8", "side": "buy", "type": "limit"});
+    (by_rest["size"], by_rest["price"]) = ("0.5".into(), "9".into());
+    rest(&node).signed("POST", "/v1/orders", Some(&by_rest)).unwrap();
+    let (heard, kind, text) = session.hears();
+    assert_eq!((heard, kind), said("by-rest/8", "0"), "{text}");
+    let (seq, expects) = (session.seq, session.expects);
+    node.stop();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let mut session = Session::log_on(fix_address(&node), ("TEST", &key), seq, expects);
+    rest(&node).signed("DELETE", &format!("/v1/orders/BTC-USD/{UUID}"), None).unwrap();
+    let (heard, kind, text) = session.hears();
+    assert_eq!((heard, kind), said(UUID, "4"), "{text}");
+    session.send("F", "11=last|41=by-rest/8|55=BTC/USD|54=1|60=NOW|38=0.5|");
+    let (heard, kind, text) = session.hears();
+    assert_eq!((heard, kind), said("last", "4"), "{text}");
     node.stop();
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use walras_clearing::{BatchMarket, Offer, Pair, PairOffers};
 use walras_engine::{BatchMarketView, Engine, FeeInForce};
 use walras_market_data::{BatchBlock, BatchFeed, MarketData, TradedOffers, TransactionOutcome};
-use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason};
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
 use crate::catalog::AssetScale;
@@ -136,20 +136,35 @@ impl TransactionStage {
     }
 }
 
-/// What came of an account's last transactions, the one collected last first.
-pub fn transaction_outcomes(
-    engine: &Engine,
-    market: &MarketData,
-    account: AccountId,
-) -> Vec<(TransactionStage, TransactionOutcome)> {
-    let stage = |outcome: &TransactionOutcome| match (outcome.dropped, engine.batch_market(outcome.market)) {
+fn with_stage(engine: &Engine, outcome: TransactionOutcome) -> (TransactionStage, TransactionOutcome) {
+    let stage = match (outcome.dropped, engine.batch_market(outcome.market)) {
         (Some(reason), _) => TransactionStage::Dropped(reason),
         (None, Some(view)) if outcome.block > view.next_block => TransactionStage::Collected,
         (None, Some(view)) if outcome.block == view.next_block && view.is_judged => TransactionStage::Kept,
         (None, Some(view)) if outcome.block == view.next_block => TransactionStage::Collected,
         (None, _) => TransactionStage::Cleared,
     };
-    market.offers().outcomes_newest_first(account).map(|outcome| (stage(&outcome), outcome)).collect()
+    (stage, outcome)
+}
+
+/// What came of an account's last transactions, the one collected last first.
+pub fn transaction_outcomes(
+    engine: &Engine,
+    market: &MarketData,
+    account: AccountId,
+) -> Vec<(TransactionStage, TransactionOutcome)> {
+    market.offers().outcomes_newest_first(account).map(|outcome| with_stage(engine, outcome)).collect()
+}
+
+/// What came of one of an account's transactions, as far as it is remembered: of its last ones and of older ones whose offers stand, or
+/// ended last.
+pub fn transaction_outcome(
+    engine: &Engine,
+    market: &MarketData,
+    account: AccountId,
+    sequence: TransactionSeq,
+) -> Option<(TransactionStage, TransactionOutcome)> {
+    market.offers().outcome(account, sequence).map(|outcome| with_stage(engine, outcome))
 }
 
 /// Supply and demand of a pair, in the batch that is closed or else in the last block: what stands, and what traded there. `None`

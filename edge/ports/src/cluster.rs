@@ -131,6 +131,21 @@ pub struct NodeFigures {
     pub transit_ns_p99: u64,
     /// At a receiver that holds market data: packets that came after their release time.
     pub late: u64,
+    /// At a leaf gateway: what it asked the replicas for.
+    pub recalls: RecallFigures,
+}
+
+/// What a leaf gateway asked the replicas for because it had missed it, or did not keep it any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecallFigures {
+    /// Requests.
+    pub asked: u64,
+    /// Of these, those whose messages came back, or some of them.
+    pub answered: u64,
+    /// Messages that came back.
+    pub messages: u64,
+    /// Runs of messages that no replica had, or for which there was no room.
+    pub failed: u64,
 }
 
 /// A look at fair access at a replica.

@@ -23,6 +23,7 @@ use crate::request::{ClusterRequest, Inbound, Request, View};
 use crate::signatures::{Signatures, Verdicts};
 use crate::stages::{Stage, Stages};
 use crate::status::Status;
+use crate::whole::WholeRequests;
 use walras_replica::{NoOutcome, Number, NumberedOutcome, Outcome, refuse_torn};
 
 /// Transactions whose accounts a visit looks up.
@@ -57,6 +58,8 @@ pub struct VenueParts {
     pub archive: Option<walras_archive::Status>,
     /// Checks signatures of transactions.
     pub signatures: Signatures,
+    /// Requests of several commands that are under way.
+    pub whole: WholeRequests,
 }
 
 impl VenueHandle {
@@ -64,6 +67,18 @@ impl VenueHandle {
     #[must_use]
     pub fn new(parts: VenueParts) -> Self {
         Self(parts)
+    }
+
+    /// What the handle was put together from: for those who put a queue of their own in front of the venue's.
+    #[must_use]
+    pub fn parts(&self) -> VenueParts {
+        self.0.clone()
+    }
+
+    /// Requests of several commands that are under way.
+    #[must_use]
+    pub fn whole_requests(&self) -> &WholeRequests {
+        &self.0.whole
     }
 
     /// Queues a command. The receiver gets its outcome once it is durable and applied.

@@ -12,6 +12,7 @@
 //! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
 //! - What is public is given out at its release time, not before.
 //! - A publication is encoded once, however many connections it goes to.
+//! - A request of several commands runs to its end, also where its client is gone (`whole.rs`).
 //!
 //! *Start reading* at [`VenueHandle`], then [`Push`] and [`Feed`].
 
@@ -35,15 +36,18 @@ mod signatures;
 mod stages;
 mod status;
 mod visits;
+mod whole;
 
 pub use account::{AccountPart, AccountPush, AccountWatch, OrderUpdate, balances};
 pub use account_fee::fee_in_units;
 pub use batches::{
     BatchLook, BatchPush, DemandCurve, PRICE_DIGITS, TransactionStage, batch_look, demand_curve, float, significant,
-    transaction_outcomes, whole,
+    transaction_outcome, transaction_outcomes, whole,
 };
 pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
-pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, RelayOut, TreeView};
+pub use cluster::{
+    ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, RecallFigures, RelayOut, TreeView,
+};
 pub use doorbell::Doorbell;
 pub use feed::{
     BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, OrdersPush, Publication, Push, Shared, ShownOrders,
@@ -65,3 +69,4 @@ pub use visits::{
     offers_from, orders_from,
 };
 pub use walras_replica::{Kept, NoOutcome, Number, NumberedOutcome, OrderWait, OrderWaits, Outcome, Storage};
+pub use whole::{WHOLE_MAX, WHOLE_PER_ACCOUNT_MAX, WholeRequests};

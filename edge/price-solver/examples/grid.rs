@@ -2,7 +2,8 @@
 //!
 //! Sections: `query` (nanoseconds per book and query), `made` (the reference generator's data), `scale` (assets and offers), `real` (500
 //! days of real prices), `warm` (last batch's prices), `structure` (thousands of assets), `figure6=SEEDS` (SPEEDEX 2021, Figure 6, with
-//! that many seeds per cell). Without sections, all of them with few seeds. A time is a solve alone; building the index is apart.
+//! that many seeds per cell), `families=SEEDS` (heavy tails, whales, thin assets and the other families of hard markets). Without
+//! sections, all of them with few seeds. A time is a solve alone; building the index is apart.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use std::time::Instant;
 use anyhow::Context;
 use walras_price_solver::Demand;
 use walras_price_solver::demand::{DemandIndex, Window};
+use walras_price_solver::families::Family;
 use walras_price_solver::real_days::RealDays;
 use walras_price_solver::solve::{Accuracy, Budget, Newton, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
 use walras_price_solver::synthetic::{MadeBatch, Model, Offer, Shape, Variant};
@@ -24,7 +26,7 @@ const REPETITIONS: usize = 7;
 fn main() -> anyhow::Result<()> {
     let mut sections: Vec<String> = std::env::args().skip(1).collect();
     if sections.is_empty() {
-        sections = ["query", "made", "scale", "real", "warm", "structure", "figure6=3"].map(String::from).to_vec();
+        sections = ["query", "made", "scale", "real", "warm", "structure", "figure6=3", "families=3"].map(String::from).to_vec();
     }
     for section in sections {
         match section.split_once('=') {
@@ -35,7 +37,10 @@ fn main() -> anyhow::Result<()> {
             None if section == "warm" => warm()?,
             None if section == "structure" => structure()?,
             Some(("figure6", seeds)) => figure6(seeds.parse().context("figure6=SEEDS takes a number")?)?,
-            _ => anyhow::bail!("unknown section `{section}`: take query, made, scale, real, warm, structure or figure6=SEEDS"),
+            Some(("families", seeds)) => families(seeds.parse().context("families=SEEDS takes a number")?)?,
+            _ => anyhow::bail!(
+                "unknown section `{section}`: take query, made, scale, real, warm, structure, figure6=SEEDS or families=SEEDS"
+            ),
         }
     }
     Ok(())
@@ -236,39 +241,85 @@ fn structure() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Markets of one kind at each accuracy: how many failed, how many cleared within bounds only, and the time of each solve in milliseconds.
+#[derive(Default)]
+struct Cells([(usize, usize, Vec<f64>); 4]);
+
+impl Cells {
+    fn solve(&mut self, asset_count: usize, offers: &[Offer]) -> anyhow::Result<()> {
+        let index = index_of(asset_count, offers)?;
+        for (cell, (eps_bits, mu_bits)) in self.0.iter_mut().zip(ACCURACIES) {
+            let problem = Problem::cold(&index, Accuracy::bits(eps_bits, mu_bits));
+            let (solution, _, median) = timed(&Portfolio, &problem, 1);
+            cell.0 += usize::from(solution.outcome == Outcome::Approximate);
+            cell.1 += usize::from(solution.outcome == Outcome::ClearedWithinBounds);
+            cell.2.push(median);
+        }
+        Ok(())
+    }
+
+    /// Prints a line; the failures, and the longest time.
+    fn print(mut self, name: &str) -> (usize, f64) {
+        let (mut line, mut failures, mut slowest) = (name.to_owned(), 0, 0.0f64);
+        for (failed, within, times) in &mut self.0 {
+            times.sort_by(f64::total_cmp);
+            let median = times.get(times.len() / 2).copied().unwrap_or(0.0);
+            let max = times.last().copied().unwrap_or(0.0);
+            line += &format!("{:>26}", format!("{failed} {median:.2} / {max:.2} b{within}"));
+            failures += *failed;
+            slowest = slowest.max(max);
+        }
+        println!("{line}");
+        (failures, slowest)
+    }
+}
+
+fn heads() -> String {
+    ACCURACIES.map(|(e, m)| format!("{:>26}", format!("({e},{m})"))).concat()
+}
+
 fn figure6(seeds: u64) -> anyhow::Result<()> {
     println!(
         "\nSPEEDEX 2021, Figure 6, {seeds} seeds per cell, cold: failures, milliseconds median / max, solved within bounds only"
     );
-    println!("assets offers variant        {}", ACCURACIES.map(|(e, m)| format!("{:>26}", format!("({e},{m})"))).concat());
+    println!("assets offers variant        {}", heads());
     let mut failures = 0;
     let mut slowest = 0.0f64;
     for asset_count in [20, 50] {
         for offer_count in [60, 500, 5_000, 50_000, 500_000] {
             for variant in Variant::ALL {
-                let mut cells: [(usize, usize, Vec<f64>); 4] = Default::default();
+                let mut cells = Cells::default();
                 for seed in 0..seeds {
                     let batch = MadeBatch::new(Model { asset_count, offer_count, variant, shape: Shape::EvenCycles }, seed);
-                    let index = index_of(asset_count, &batch.offers)?;
-                    for (cell, (eps_bits, mu_bits)) in cells.iter_mut().zip(ACCURACIES) {
-                        let problem = Problem::cold(&index, Accuracy::bits(eps_bits, mu_bits));
-                        let (solution, _, median) = timed(&Portfolio, &problem, 1);
-                        cell.0 += usize::from(solution.outcome == Outcome::Approximate);
-                        cell.1 += usize::from(solution.outcome == Outcome::ClearedWithinBounds);
-                        cell.2.push(median);
-                    }
+                    cells.solve(asset_count, &batch.offers)?;
                 }
-                let mut line = format!("{asset_count:6} {offer_count:6} {:14}", format!("{variant:?}"));
-                for (failed, within, times) in &mut cells {
-                    times.sort_by(f64::total_cmp);
-                    let (median, max) = (times[times.len() / 2], times[times.len() - 1]);
-                    line += &format!("{:>26}", format!("{failed} {median:.2} / {max:.2} b{within}"));
-                    failures += *failed;
-                    slowest = slowest.max(max);
-                }
-                println!("{line}");
+                let (failed, max) = cells.print(&format!("{asset_count:6} {offer_count:6} {:14}", format!("{variant:?}")));
+                failures += failed;
+                slowest = slowest.max(max);
             }
         }
+    }
+    println!("failures {failures}, slowest {slowest:.1} ms");
+    Ok(())
+}
+
+/// No offer of the tables above is much larger than the others; of these many are.
+fn families(seeds: u64) -> anyhow::Result<()> {
+    println!(
+        "\nFamilies of hard markets, {seeds} seeds per cell, cold: failures, milliseconds median / max, solved within bounds only"
+    );
+    println!("family              {}", heads());
+    let mut failures = 0;
+    let mut slowest = 0.0f64;
+    for family in Family::ALL {
+        let mut cells = Cells::default();
+        for seed in 0..seeds {
+            let market = family.market(seed);
+            cells.solve(market.asset_count, &market.offers)?;
+        }
+        let (failed, max) = cells.print(&format!("{:20}", format!("{family:?}")));
+        failures += failed;
+        slowest = slowest.max(max);
     }
     println!("failures {failures}, slowest {slowest:.1} ms");
     Ok(())

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use walras_feed::channel::CHANNELS_MAX;
 use walras_feed::control::{Control, RelayFigures};
+use walras_feed::recall::RecallCounts;
 use walras_relay::keeping::Keeping;
 use walras_relay::packet::{Header, Packet, TreeKey};
 use walras_relay::reader::Request;
@@ -29,6 +30,8 @@ pub struct Leaf {
     newest: HashMap<u32, u64>,
     /// Of a receiver that says how late market data comes.
     late: Option<LateReports>,
+    /// What a gateway asked the replicas for.
+    recalls: RecallCounts,
 }
 
 impl Leaf {
@@ -36,7 +39,8 @@ impl Leaf {
     #[must_use]
     pub fn new(socket: Socket, key: TreeKey) -> Self {
         let received = Received::by(&socket);
-        Self { socket, key, received, counts: NodeCounts::default(), looks: Looks::new(), newest: HashMap::new(), late: None }
+        let (counts, recalls) = (NodeCounts::default(), RecallCounts::default());
+        Self { socket, key, received, counts, looks: Looks::new(), newest: HashMap::new(), late: None, recalls }
     }
 
     /// It stands at this place of the last layer, and reports to the relay above how late market data comes: call [`Leaf::receive_held`]
@@ -45,6 +49,11 @@ impl Leaf {
     pub fn reporting(mut self, layout: &Layout, place: u32) -> Self {
         self.late = Some(LateReports::of(layout, place));
         self
+    }
+
+    /// What the gateway has asked the replicas for, in all its trees. It says so when it is asked for its figures.
+    pub fn set_recalls(&mut self, recalls: RecallCounts) {
+        self.recalls = recalls;
     }
 
     /// Its address.
@@ -76,7 +85,9 @@ impl Leaf {
         let NodeCounts { first, forged, malformed, no_room: others, .. } = self.counts;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
         let late = self.late.as_ref().map_or(0, LateReports::late);
-        RelayFigures { first, forged, malformed, others, transit_ns_p50, transit_ns_p99, late, ..RelayFigures::default() }
+        let recalls = self.recalls;
+        let came = RelayFigures { first, forged, malformed, others, ..RelayFigures::default() };
+        RelayFigures { transit_ns_p50, transit_ns_p99, late, recalls, ..came }
     }
 
     /// Waits until something comes, as long as the socket may wait, and gives each sound packet. How many datagrams came.
@@ -97,7 +108,7 @@ impl Leaf {
         clock: impl Fn() -> Option<u64>,
         mut with: impl FnMut(&Packet<'_>) -> bool,
     ) -> io::Result<usize> {
-        let Self { socket, key, received, counts, looks, newest, late } = self;
+        let Self { socket, key, received, counts, looks, newest, late, recalls: _ } = self;
         let count = received.receive(socket)?;
         // One look at the clocks for all that came together, once it is there.
         let (now_ns, venue_ns) = (now_ns(), late.as_ref().and_then(|_| clock()));

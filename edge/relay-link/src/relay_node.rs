@@ -144,7 +144,9 @@ impl RelayNode {
         let others = others + no_room;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
         let (lost, not_taken) = (self.relay.lost(), self.outgoing.lost());
-        RelayFigures { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late: 0 }
+        // It neither holds market data nor asks replicas for any.
+        let came = RelayFigures { first, hedged, copies, others, forged, malformed, ..RelayFigures::default() };
+        RelayFigures { lost, not_taken, transit_ns_p50, transit_ns_p99, ..came }
     }
 
     /// Waits until something comes, as long as the socket may wait, passes it on, and watches its sibling. How many packets came.

@@ -30,7 +30,7 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
 }
 
 fn is_harmless(c: char) -> bool {
-    let turns_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns_direction = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c == '\n' || !(c.is_control() || turns_direction)
 }
 
@@ -42,6 +42,7 @@ mod tests {
     fn what_would_move_the_cursor_is_replaced() {
         assert_eq!(printable("walras: a.csv: wrong\n"), "walras: a.csv: wrong\n");
         assert_eq!(printable("\u{1b}[2J\u{7}\u{9b}31m\u{202e}x\r"), "\u{fffd}[2J\u{fffd}\u{fffd}31m\u{fffd}x\u{fffd}");
+        assert_eq!(printable("a\u{61c}b"), "a\u{fffd}b");
         assert_eq!(printable("Zürich \u{1f600}"), "Zürich \u{1f600}");
         assert_eq!(escaped("{\"id\":\"a\u{9b}\u{202e}b\"}\n"), "{\"id\":\"a\\u009b\\u202eb\"}\n");
     }

@@ -118,6 +118,14 @@ impl<T> Hold<T> {
     /// # Errors
     /// If the hold is full or the release time is too far ahead.
     pub fn push(&mut self, now_ns: u64, release_ns: u64, data: T) -> Result<Timeliness, Refused> {
+        self.push_with(now_ns, release_ns, || data)
+    }
+
+    /// The same where the data is made for it: of what is refused none is.
+    ///
+    /// # Errors
+    /// If the hold is full or the release time is too far ahead.
+    pub fn push_with(&mut self, now_ns: u64, release_ns: u64, data: impl FnOnce() -> T) -> Result<Timeliness, Refused> {
         if release_ns > now_ns.saturating_add(self.settings.wait_max_ns) {
             self.counts.refused_far += 1;
             return Err(Refused::TooFarAhead);
@@ -131,7 +139,7 @@ impl<T> Hold<T> {
         self.counts.publications += 1;
         self.counts.late += u64::from(late_ns > 0);
         self.counts.late_ns_max = self.counts.late_ns_max.max(late_ns);
-        self.heap.push(Reverse(Held { key: (release_ns, self.arrivals), arrived_ns: now_ns, data }));
+        self.heap.push(Reverse(Held { key: (release_ns, self.arrivals), arrived_ns: now_ns, data: data() }));
         self.arrivals += 1;
         Ok(if late_ns > 0 { Timeliness::Late { late_ns } } else { Timeliness::Early { margin_ns } })
     }

@@ -5,6 +5,8 @@
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::Request;
 
+use crate::recall::RecallCounts;
+
 /// The channel of these packets; no market has it.
 const CHANNEL: u32 = 0;
 const ASK: u8 = 1;
@@ -12,9 +14,10 @@ const GONE: u8 = 2;
 const LOOK: u8 = 3;
 const FIGURES: u8 = 4;
 /// Numbers of [`RelayFigures`].
-const FIGURES_COUNT: usize = 11;
-/// Numbers that relays say from before they said what came late.
-const FIGURES_BEFORE: usize = 10;
+const FIGURES_COUNT: usize = 15;
+/// The fewest numbers that a relay ever said. Programs have said more since; those that one does not say are 0, and those that another
+/// one does not know are passed over.
+const FIGURES_MIN: usize = 10;
 
 /// What came to a relay since it began, and how long its packets were under way lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,18 +44,39 @@ pub struct RelayFigures {
     pub transit_ns_p99: u64,
     /// At a receiver that holds market data: packets that came after their release time.
     pub late: u64,
+    /// At a leaf gateway, of all its trees: what it asked the replicas for ([`crate::recall`]).
+    pub recalls: RecallCounts,
 }
 
 impl RelayFigures {
     fn as_array(&self) -> [u64; FIGURES_COUNT] {
-        let Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late } =
-            *self;
-        [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late]
+        let Self { first, hedged, copies, lost, others, forged, malformed, not_taken, .. } = *self;
+        let Self { transit_ns_p50, transit_ns_p99, late, recalls: RecallCounts { asked, answered, back, given_up }, .. } = *self;
+        [
+            first,
+            hedged,
+            copies,
+            lost,
+            others,
+            forged,
+            malformed,
+            not_taken,
+            transit_ns_p50,
+            transit_ns_p99,
+            late,
+            asked,
+            answered,
+            back,
+            given_up,
+        ]
     }
 
     fn of(numbers: [u64; FIGURES_COUNT]) -> Self {
-        let [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late] = numbers;
-        Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late }
+        let [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late, recalls @ ..] =
+            numbers;
+        let [asked, answered, back, given_up] = recalls;
+        let recalls = RecallCounts { asked, answered, back, given_up };
+        Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late, recalls }
     }
 }
 
@@ -138,7 +162,7 @@ impl Control {
             (ASK, &[low, high]) => Some(Self::Ask(Request { channel, first: number, count: u16::from_le_bytes([low, high]) })),
             (GONE, []) => Some(Self::GoneBefore { channel, number }),
             (LOOK, []) if channel == 0 => Some(Self::Look { question: number }),
-            (FIGURES, numbers) if channel == 0 && [8 * FIGURES_BEFORE, 8 * FIGURES_COUNT].contains(&numbers.len()) => {
+            (FIGURES, numbers) if channel == 0 && numbers.len() >= 8 * FIGURES_MIN && numbers.len().is_multiple_of(8) => {
                 let mut figures = [0; FIGURES_COUNT];
                 for (figure, bytes) in figures.iter_mut().zip(numbers.chunks_exact(8)) {
                     *figure = u64::from_le_bytes(*bytes.first_chunk()?);
@@ -172,16 +196,35 @@ mod tests {
         }
     }
 
+    const HEADER: Header =
+        Header { kind: Kind::Data, count: 1, channel: 0, tree: 1, packet: 0, first: 1, sent_ns: 0, release_ns: 0 };
+
+    fn decode(header: Header, messages: &[&[u8]]) -> Option<Control> {
+        let (key, mut writer, mut bytes) = (TreeKey::new([2; 32]), PacketWriter::default(), Vec::new());
+        messages.iter().for_each(|message| assert!(writer.push(message)));
+        writer.finish(&header, &key, &mut bytes);
+        Control::decode(&Packet::decode(&bytes, &key).unwrap())
+    }
+
+    /// Relays of a tree are not all upgraded in one moment.
+    #[test]
+    fn figures_of_earlier_and_later_programs_are_read() {
+        let says = |count: u64| {
+            let mut message = [&[FIGURES, 0, 0, 0, 0][..], &5_u64.to_le_bytes()].concat();
+            (1..=count).for_each(|number| message.extend(number.to_le_bytes()));
+            message
+        };
+        for count in [10, 11, 15, 20] {
+            let figures = RelayFigures::of(std::array::from_fn(|at| if (at as u64) < count { at as u64 + 1 } else { 0 }));
+            assert_eq!(decode(HEADER, &[&says(count)]), Some(Control::Figures { question: 5, figures }), "{count} numbers");
+        }
+        assert_eq!(decode(HEADER, &[&says(9)]), None);
+        assert_eq!(decode(HEADER, &[&says(15)[..100]]), None, "it is cut");
+    }
+
     #[test]
     fn other_packets_are_no_controls() {
-        let key = TreeKey::new([2; 32]);
-        let header = Header { kind: Kind::Data, count: 1, channel: 0, tree: 1, packet: 0, first: 1, sent_ns: 0, release_ns: 0 };
-        let decode = |header: Header, messages: &[&[u8]]| {
-            let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
-            messages.iter().for_each(|message| assert!(writer.push(message)));
-            writer.finish(&header, &key, &mut bytes);
-            Control::decode(&Packet::decode(&bytes, &key).unwrap())
-        };
+        let header = HEADER;
         let gone: &[u8] = &[GONE, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(decode(header, &[gone]), Some(Control::GoneBefore { channel: 1, number: 9 }));
         assert_eq!(decode(Header { channel: 1, ..header }, &[gone]), None);

@@ -10,6 +10,7 @@
 //! - No message leaves before its release time, neither by itself nor as an answer to a reader.
 //! - The first copy of a packet leaves, once, under the number that it came with.
 //! - What one participant asked for goes to no other one unasked.
+//! - Once a channel has as many messages as are kept, its packets allocate nothing: those that wait lie in buffers that are used again.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +24,12 @@ use walras_relay::tree::Tree;
 
 use crate::channel::Trees;
 use crate::control::Control;
+use crate::publisher::Messages;
 use crate::recall::{MissedBy, RecallCounts, RecallSettings, Recalled, Recalls};
 use crate::sender::Packets;
+
+/// Buffers that wait for packets. A burst leaves more of them, and those are given back.
+const SPARE_MAX: usize = 1 << 12;
 
 /// What a gateway's outlet is set to.
 #[derive(Clone, Debug)]
@@ -61,12 +66,15 @@ pub struct Outlet {
     writer: PacketWriter,
     /// Empty.
     children: Vec<u32>,
+    /// Empty ones, for packets to come.
+    spare: Vec<Vec<u8>>,
 }
 
 #[derive(Debug)]
 struct Held {
     header: Header,
-    messages: Vec<Box<[u8]>>,
+    /// Each message after its length.
+    messages: Vec<u8>,
     /// Of an answer of a replica.
     missed_by: Option<MissedBy>,
 }
@@ -82,9 +90,9 @@ impl Outlet {
         let OutletSettings { tree, packets_remembered, channels_max, .. } = settings;
         let of_relay = RelaySettings { layer: 0, place: 0, tree, hedge: 0, packets_remembered, channels_max };
         let hold = Hold::new(settings.hold);
-        let (released, writer, children) = (BTreeMap::new(), PacketWriter::default(), Vec::new());
+        let (released, writer, children, spare) = (BTreeMap::new(), PacketWriter::default(), Vec::new(), Vec::new());
         let recalls = settings.recall.map(Recalls::new);
-        Self { settings, seen: Relay::new(one, of_relay), hold, released, recalls, writer, children }
+        Self { settings, seen: Relay::new(one, of_relay), hold, released, recalls, writer, children, spare }
     }
 
     /// A packet arrives, by a tree or as the answer of a replica. Then call [`Outlet::release`].
@@ -104,8 +112,9 @@ impl Outlet {
         // A packet that is so late that all of its messages came back before has nothing new.
         let is_new = arrival == Arrival::First && self.recalls.as_ref().is_none_or(|recalls| !recalls.has_back(&header));
         if is_new {
-            let messages = packet.messages().map(|(_, bytes)| bytes.into()).collect();
-            self.hold.push(now_ns, header.release_ns, Held { header, messages, missed_by: None })?;
+            let Self { hold, spare, .. } = self;
+            let held = || Held { header, messages: gathered(spare, packet.messages()), missed_by: None };
+            hold.push_with(now_ns, header.release_ns, held)?;
             if let Some(recalls) = &mut self.recalls {
                 recalls.arrived(now_ns, &header);
             }
@@ -115,7 +124,7 @@ impl Outlet {
 
     /// A packet that no relay passes on.
     fn answered(&mut self, now_ns: u64, packet: &Packet<'_>) -> Result<(), Refused> {
-        let Self { recalls: Some(recalls), hold, .. } = self else { return Ok(()) };
+        let Self { recalls: Some(recalls), hold, spare, .. } = self else { return Ok(()) };
         let header = *packet.header();
         if header.kind != Kind::Again {
             if let Some(Control::GoneBefore { channel, number }) = Control::decode(packet) {
@@ -127,9 +136,9 @@ impl Outlet {
         for recalled in recalls.came_back(now_ns, &header) {
             let Recalled { first, end, missed_by } = recalled;
             let missing = packet.messages().filter(|(number, _)| (first..end).contains(number));
-            let messages = missing.map(|(_, bytes)| bytes.into()).collect();
-            let held = Held { header: Header { first, ..header }, messages, missed_by: Some(missed_by) };
-            if let Err(refused) = hold.push(now_ns, header.release_ns, held) {
+            let header = Header { first, ..header };
+            let held = || Held { header, messages: gathered(spare, missing), missed_by: Some(missed_by) };
+            if let Err(refused) = hold.push_with(now_ns, header.release_ns, held) {
                 recalls.not_held(now_ns, header.channel, recalled);
                 is_held = Err(refused);
             }
@@ -149,6 +158,12 @@ impl Outlet {
         self.recalls.as_ref()?.wake_ns()
     }
 
+    /// Runs of messages that are missing, of which replicas are asked: never more than the settings allow.
+    #[must_use]
+    pub fn missing_count(&self) -> usize {
+        self.recalls.as_ref().map_or(0, Recalls::missing_count)
+    }
+
     /// What the replicas were asked for.
     #[must_use]
     pub fn recall_counts(&self) -> RecallCounts {
@@ -163,7 +178,7 @@ impl Outlet {
             let is_in_time = header.kind == Kind::Again && self.next_of(header.channel) == Some(header.first);
             let kind = if is_in_time { Kind::Data } else { header.kind };
             if missed_by != Some(MissedBy::One) {
-                for message in &messages {
+                for message in Messages::of(&messages) {
                     // They came in a packet, so they have room in one.
                     let _ = self.writer.push(message);
                 }
@@ -180,6 +195,15 @@ impl Outlet {
                 }
                 Kind::End => {}
             }
+            self.give_back(messages);
+        }
+    }
+
+    /// A buffer is used no more, or for the next packet.
+    fn give_back(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX {
+            buffer.clear();
+            self.spare.push(buffer);
         }
     }
 
@@ -193,7 +217,7 @@ impl Outlet {
         self.reach(header.channel, header.first);
     }
 
-    fn keep(&mut self, header: &Header, messages: &[Box<[u8]>]) {
+    fn keep(&mut self, header: &Header, messages: &[u8]) {
         let rewinder = self.reach(header.channel, header.first);
         // What is older than the latest was missed, or comes late: it is not kept in its place.
         if header.first == rewinder.next() {
@@ -250,10 +274,21 @@ impl Outlet {
     }
 }
 
+/// Messages in a buffer, each after its length.
+fn gathered<'m>(spare: &mut Vec<Vec<u8>>, messages: impl Iterator<Item = (u64, &'m [u8])>) -> Vec<u8> {
+    let mut buffer = spare.pop().unwrap_or_default();
+    for (_, message) in messages {
+        // It came in a packet, so its length has room in two bytes.
+        buffer.extend_from_slice(&(message.len() as u16).to_le_bytes());
+        buffer.extend_from_slice(message);
+    }
+    buffer
+}
+
 /// The messages of a packet with its times.
-fn numbered<'m>(header: &Header, messages: &'m [Box<[u8]>]) -> impl Iterator<Item = Message<'m>> + use<'m> {
+fn numbered<'m>(header: &Header, messages: &'m [u8]) -> impl Iterator<Item = Message<'m>> + use<'m> {
     let Header { first, sent_ns, release_ns, .. } = *header;
-    (first..).zip(messages).map(move |(number, bytes)| Message { number, sent_ns, release_ns, bytes })
+    (first..).zip(Messages::of(messages)).map(move |(number, bytes)| Message { number, sent_ns, release_ns, bytes })
 }
 
 #[cfg(test)]
@@ -445,7 +480,7 @@ mod tests {
         assert_eq!(take(&mut outlet, 250, &packet(2, 200)), Ok(Arrival::First));
         assert_eq!(leaving(&mut outlet, 300), [(Kind::Data, 2), (Kind::Data, 3)]);
         assert_eq!(answered(&mut outlet, 300, 1, 9), Ok(vec![1, 2, 3]));
-        assert_eq!(outlet.recall_counts(), RecallCounts { asked: 1, back: 1, given_up: 0 });
+        assert_eq!(outlet.recall_counts(), RecallCounts { asked: 1, answered: 1, back: 1, given_up: 0 });
     }
 
     #[test]
@@ -518,6 +553,25 @@ mod tests {
         left.sort_unstable();
         assert_eq!(left, (1..=burst + 1).collect::<Vec<_>>(), "each once");
         assert_eq!((outlet.recall_counts().back, outlet.recall_counts().given_up), (burst - room as u64, 0));
+    }
+
+    #[test]
+    fn buffers_are_used_again_and_a_burst_leaves_few() {
+        let burst = 2 * SPARE_MAX;
+        let hold = HoldSettings { held_max: burst, wait_max_ns: 1_000 };
+        let mut outlet = Outlet::new(OutletSettings { hold, ..settings(None) });
+        for number in 1..=burst as u64 {
+            take(&mut outlet, 10, &packet(number, 20)).unwrap();
+        }
+        assert_eq!((leaving(&mut outlet, 20).len(), outlet.spare.len()), (burst, SPARE_MAX));
+        for number in 1..=100 {
+            take(&mut outlet, 30, &packet(burst as u64 + number, 40)).unwrap();
+        }
+        assert_eq!(outlet.spare.len(), SPARE_MAX - 100);
+        assert_eq!((leaving(&mut outlet, 40).len(), outlet.spare.len()), (100, SPARE_MAX));
+        // What is refused takes none.
+        assert_eq!(take(&mut outlet, 50, &packet(burst as u64 + 101, 5_000)), Err(Refused::TooFarAhead));
+        assert_eq!(outlet.spare.len(), SPARE_MAX);
     }
 
     proptest! {

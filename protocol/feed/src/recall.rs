@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use walras_relay::packet::{Header, TreeKey};
 use walras_relay::reader::{Message, Request};
+use walras_relay::relay::TAKE_OVER;
 use walras_relay::rewinder::{Answer, Rewinder};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -70,6 +71,8 @@ pub struct Recalled {
 pub struct RecallCounts {
     /// Requests.
     pub asked: u64,
+    /// Of these, those whose messages came back, or some of them.
+    pub answered: u64,
     /// Messages that came back.
     pub back: u64,
     /// Runs of missing messages that no replica had, or for which there was no room.
@@ -84,8 +87,17 @@ struct Run {
     missed_by: MissedBy,
     ask_at_ns: u64,
     tries: u32,
+    /// The last request for them has brought nothing yet.
+    is_awaited: bool,
     /// Modulo their number, which replica is asked next.
     turn: u64,
+}
+
+/// By what messages came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Tree,
+    Answer,
 }
 
 /// What is known of a channel.
@@ -135,6 +147,12 @@ impl Recalls {
         self.counts
     }
 
+    /// Runs of messages that are missing: never more than the settings allow.
+    #[must_use]
+    pub fn missing_count(&self) -> usize {
+        self.runs.len()
+    }
+
     /// The first copy of a packet is here: its messages are not missing, and those between it and the ones before are. The host bounds the
     /// number of channels.
     pub fn arrived(&mut self, now_ns: u64, header: &Header) {
@@ -143,8 +161,8 @@ impl Recalls {
         let before = known.next;
         known.next = before.max(header.next());
         if first < before {
-            self.remove(now_ns, channel, first, header.next());
-        } else if first > before {
+            self.remove(now_ns, channel, (first, header.next()), Way::Tree);
+        } else if first > before && first - before < TAKE_OVER {
             let ask_at_ns = now_ns.saturating_add(self.settings.gap_wait_ns);
             self.begin((channel, before), first, MissedBy::All, ask_at_ns);
         }
@@ -152,7 +170,7 @@ impl Recalls {
 
     /// Messages came as the answer of a replica. Those of them that were missing, which they are no more.
     pub fn came_back(&mut self, now_ns: u64, header: &Header) -> Vec<Recalled> {
-        let recalled = self.remove(now_ns, header.channel, header.first, header.next());
+        let recalled = self.remove(now_ns, header.channel, (header.first, header.next()), Way::Answer);
         for Recalled { first, end, missed_by } in &recalled {
             self.counts.back += end - first;
             if *missed_by == MissedBy::All {
@@ -232,6 +250,7 @@ impl Recalls {
             let RecallSettings { replicas, retry_ns, per_s, .. } = self.settings;
             run.ask_at_ns = now_ns.saturating_add(retry_ns.saturating_mul(1 << run.tries.min(6)));
             run.tries += 1;
+            run.is_awaited = true;
             let replica = (run.turn % replicas as u64) as usize;
             run.turn += 1;
             // A run has no more messages than a request may have.
@@ -283,7 +302,7 @@ impl Recalls {
         let waiting = self.runs.values().filter(|run| missed_by == MissedBy::All || run.missed_by == missed_by).count();
         let has_room = waiting < room && self.runs.len() < runs_max && end - key.1 <= u64::from(run_messages_max);
         if has_room {
-            self.runs.insert(key, Run { end, missed_by, ask_at_ns, tries: 0, turn: self.begun });
+            self.runs.insert(key, Run { end, missed_by, ask_at_ns, tries: 0, is_awaited: false, turn: self.begun });
             self.begun += 1;
         } else {
             self.counts.given_up += 1;
@@ -292,20 +311,26 @@ impl Recalls {
     }
 
     /// Messages from `first` up to `end` are here. Those of them that were missing, the last ones first.
-    fn remove(&mut self, now_ns: u64, channel: u32, first: u64, end: u64) -> Vec<Recalled> {
+    fn remove(&mut self, now_ns: u64, channel: u32, (first, end): (u64, u64), way: Way) -> Vec<Recalled> {
         let overlapping = self.runs.range((channel, 0)..(channel, end)).rev().take_while(|(_, run)| run.end > first);
         let firsts: Vec<u64> = overlapping.map(|((_, first), _)| *first).collect();
         let mut removed = Vec::new();
         for from in firsts {
-            let Some(run) = self.runs.remove(&(channel, from)) else { continue };
+            let Some(mut run) = self.runs.remove(&(channel, from)) else { continue };
+            if way == Way::Answer {
+                // Further packets of the same answer do not count.
+                self.counts.answered += u64::from(std::mem::take(&mut run.is_awaited));
+            }
             let recalled = Recalled { first: from.max(first), end: run.end.min(end), missed_by: run.missed_by };
-            if from < recalled.first {
+            let has_before = from < recalled.first;
+            if has_before {
                 self.put_back((channel, from), Run { end: recalled.first, ..run });
             }
             if recalled.end < run.end {
-                // The rest of a long answer is under way, or has to be asked for.
+                // The rest of a long answer is under way, or has to be asked for. One request awaits one answer.
                 let ask_at_ns = now_ns.saturating_add(self.settings.gap_wait_ns);
-                self.put_back((channel, recalled.end), Run { ask_at_ns, tries: 0, ..run });
+                let is_awaited = run.is_awaited && !has_before;
+                self.put_back((channel, recalled.end), Run { ask_at_ns, tries: 0, is_awaited, ..run });
             }
             removed.push(recalled);
         }
@@ -410,7 +435,7 @@ mod tests {
             assert_eq!(asked(&mut recalls, now_ms * MS), Some((replica, 13, 2)), "after {now_ms} ms");
         }
         assert_eq!(asked(&mut recalls, 1_000 * MS), None);
-        assert_eq!((recalls.wake_ns(), recalls.counts()), (None, RecallCounts { asked: 4, back: 0, given_up: 1 }));
+        assert_eq!((recalls.wake_ns(), recalls.counts()), (None, RecallCounts { asked: 4, answered: 0, back: 0, given_up: 1 }));
         assert!(!recalls.ask(1_001 * MS, &wants(13, 2), 15), "no replica answered");
         assert!(back(&mut recalls, 1_002 * MS, 13, 2).is_empty(), "too late");
     }
@@ -427,7 +452,33 @@ mod tests {
         assert!(back(&mut recalls, 3 * MS, 1, 21).is_empty(), "a copy");
         assert_eq!(asked(&mut recalls, 5 * MS), Some((1, 22, 8)));
         assert_eq!(back(&mut recalls, 6 * MS, 20, 20), [(22, 30, MissedBy::All)]);
-        assert_eq!((recalls.wake_ns(), recalls.counts().back), (None, 28));
+        let counts = RecallCounts { asked: 2, answered: 2, back: 28, given_up: 0 };
+        assert_eq!((recalls.wake_ns(), recalls.counts(), recalls.missing_count()), (None, counts, 0), "two packets are one answer");
+    }
+
+    /// Of messages that were asked for and then came by the tree after all, nothing came back.
+    #[test]
+    fn what_comes_by_the_tree_is_no_answer() {
+        let mut recalls = Recalls::new(SETTINGS);
+        arrive(&mut recalls, 0, 1, 1);
+        arrive(&mut recalls, 0, 6, 1);
+        assert_eq!(asked(&mut recalls, 2 * MS), Some((0, 2, 4)));
+        arrive(&mut recalls, 2 * MS, 3, 1);
+        assert_eq!((recalls.missing_count(), recalls.counts().answered), (2, 0));
+        assert_eq!(back(&mut recalls, 3 * MS, 2, 4), [(4, 6, MissedBy::All), (2, 3, MissedBy::All)]);
+        assert!(back(&mut recalls, 3 * MS, 2, 4).is_empty(), "a copy");
+        assert_eq!(recalls.counts(), RecallCounts { asked: 1, answered: 1, back: 3, given_up: 0 });
+    }
+
+    /// The next leader's snapshots have greater numbers, between which nothing was sent.
+    #[test]
+    fn another_sender_of_snapshots_leaves_no_gap() {
+        let mut recalls = Recalls::new(SETTINGS);
+        arrive(&mut recalls, 0, 5, 1);
+        arrive(&mut recalls, 0, 5 + (1 << 40), 1);
+        assert_eq!((recalls.wake_ns(), recalls.counts()), (None, RecallCounts::default()));
+        arrive(&mut recalls, 0, 8 + (1 << 40), 1);
+        assert_eq!(asked(&mut recalls, 2 * MS), Some((0, 6 + (1 << 40), 2)));
     }
 
     #[test]

@@ -244,6 +244,11 @@ mod tests {
         assert_eq!((kept.count(), second.wake_ns()), (0, None));
         second.on_timer((1_000_000, 1_000_000), &mut kept);
         assert_eq!(kept.count(), 0, "another one sends");
+        // Both have the messages of all markets. Those of snapshots has the one that sends them, from its first number on.
+        first.on_timer((1_000_000, 1_000_000), &mut Packets::default());
+        let of_snapshots = Request { channel: ChannelId::snapshots(View::Orders).get(), first: 10, count: 1 };
+        let answers = [&first, &second].map(|station| station.answer(&of_snapshots, &mut Vec::new()));
+        assert_eq!(answers, [Answer::Sent, Answer::Unknown]);
         read(&mut reader, &sent, 1);
         // Of what the first one would have sent next nobody heard; the second one has it.
         publish(&mut second, 6, Part::Keeps, &mut kept);

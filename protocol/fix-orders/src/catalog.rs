@@ -1,7 +1,7 @@
 //! The instruments, as FIX names them and writes their numbers.
 
 use walras_gateway::{AssetScale, InstrumentScale, Refusal};
-use walras_types::{InstrumentId, InstrumentSpec, RejectReason, Symbol};
+use walras_types::{EngineVersion, InstrumentId, InstrumentSpec, RejectReason, Symbol};
 use walras_wire::AssetSpec;
 
 /// Why a gateway lets nobody in by FIX yet: it has not heard all instruments.
@@ -12,10 +12,11 @@ pub fn unlisted() -> Refusal {
     Refusal { reason: RejectReason::VenueNotReady, detail: Some(detail.into()), retry_after_ns: None }
 }
 
-/// All instruments.
+/// All instruments, and the version of the engine, by which the log takes names of orders or does not.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     listed: Vec<Listed>,
+    version: EngineVersion,
 }
 
 /// One of them.
@@ -40,7 +41,7 @@ impl Listed {
 }
 
 impl Catalog {
-    /// Of these instruments and assets, both by id. One whose prices are no decimals is left out.
+    /// Of these instruments and assets, both by id. One whose prices are no decimals is left out. Of the engine's version nothing is known.
     pub fn of(instruments: impl Iterator<Item = InstrumentSpec>, assets: &[AssetSpec]) -> Self {
         let listed = instruments.filter_map(|spec| {
             let found = |id| assets.get(assets.binary_search_by_key(&id, |asset| asset.asset).ok()?);
@@ -49,7 +50,19 @@ impl Catalog {
             let amounts = AssetScale::new(quote.decimals).ok()?;
             Some(Listed { spec, currency: quote.symbol, scale, amounts })
         });
-        Self { listed: listed.collect() }
+        Self { listed: listed.collect(), ..Self::default() }
+    }
+
+    /// The same where this version of the engine is in force.
+    #[must_use]
+    pub fn under(self, version: EngineVersion) -> Self {
+        Self { version, ..self }
+    }
+
+    /// The version of the engine; 0 where nothing is known of it.
+    #[must_use]
+    pub fn version(&self) -> EngineVersion {
+        self.version
     }
 
     /// By Symbol(55).

@@ -13,6 +13,8 @@
 //! - A command has the number of the message that asked for it. Numbers of other messages are filled, with commands that do nothing.
 //! - A connection hears of each report of its account once and in order, from the first one that the client has not received.
 //! - A client is told that its order was refused only once the log has that number.
+//! - An order has the number and the name that it would have by REST ([`client_order`]).
+//! - What a session keeps of an order is bounded, however often that is replaced.
 //!
 //! *Start reading* at [`FixServer`].
 #![deny(clippy::float_arithmetic)]
@@ -26,11 +28,13 @@ mod request;
 mod say;
 mod server;
 mod tags;
+mod texts;
 mod unanswered;
 
 pub use catalog::{Catalog, Listed, unlisted};
-pub use ids::{CL_ORD_ID_BYTES_MAX, id_of, text_of};
+pub use ids::{CL_ORD_ID_BYTES_MAX, client_order, id_before, id_of, text_of};
 pub use logon::{Proof, Secrecy, proof_of, signed_logon};
+pub use orders::REMEMBERED_BYTES_MAX;
 pub use reasons::{cxl_rej_reason, mass_cancel_rej_reason, ord_rej_reason};
 pub use say::business_reject;
 pub use server::{FixServer, FixSettings, Memory, REPORT_MODULUS};

@@ -3,21 +3,35 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use walras_types::{
-    ClientOrderId, InstrumentId, OrderId, OrderTerms, OrderType, PriceTicks, RejectReason, Side, SizeLots, TimeInForce, TradeId,
+    ClientOrderId, ClientOrderName, EngineVersion, InstrumentId, OrderId, OrderTerms, OrderType, PriceTicks, RejectReason, Side,
+    SizeLots, TimeInForce, TradeId,
 };
 use walras_wire::order_entry::{Filled, ReportEvent, TradeRole};
 use walras_wire::{
     CancelReason, Event, OrderAccepted, OrderAmended, OrderCancelled, OrderEvent, OrderReduced, Rejected, StopTriggered,
 };
 
-use crate::ids::{id_of, text_of};
-use crate::request::{Asked, Change};
+use crate::ids::{id_before, id_of, id_under, text_of};
+use crate::request::{Asked, Change, NewAsked};
+use crate::texts::Texts;
 
 /// Orders that are gone and remembered, for status requests and for messages that may have been sent before.
 const GONE_MAX: usize = 4_096;
 
-/// Names of orders that were not accepted yet.
-const NAMES_MAX: usize = 65_536;
+/// Texts of orders that were not accepted yet.
+const NAMES_MAX: usize = 16_384;
+
+/// Orders that are not known, of which replaces gave texts.
+const UNKNOWN_MAX: usize = 8_192;
+
+/// Most memory that the orders of a session take between its connections, in bytes.
+pub const REMEMBERED_BYTES_MAX: usize = 2 << 20;
+
+/// Memory of an order, of one of its further texts, of an order that has such texts, and of a text before its order: more than they take.
+const ORDER_BYTES: usize = 640;
+const TEXT_BYTES: usize = 256;
+const TEXTS_BYTES: usize = 128;
+const NAME_BYTES: usize = 192;
 
 /// How an order stands: OrdStatus(39).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +64,8 @@ pub(crate) struct Order {
     pub(crate) client_order_id: ClientOrderId,
     /// Its ClOrdID now.
     pub(crate) cl_ord_id: Box<str>,
+    /// The ClOrdID that it entered with, where it has another one now.
+    first: Option<Box<str>>,
     pub(crate) instrument: InstrumentId,
     /// `None` where no report that is kept says it.
     pub(crate) side: Option<Side>,
@@ -81,6 +97,7 @@ impl Order {
             order_id: e.order_id,
             client_order_id: e.client_order_id,
             cl_ord_id,
+            first: None,
             instrument: e.instrument,
             side: Some(e.side),
             open: e.size,
@@ -97,11 +114,12 @@ impl Order {
     }
 
     /// An order whose earlier reports are not kept any more: what traded before is not known, nor how it was entered.
-    fn unknown((order_id, client_order_id, instrument): Names, side: Option<Side>, open: SizeLots) -> Self {
+    fn unknown((order_id, client_order_id, instrument): Names, cl_ord_id: Box<str>, side: Option<Side>, open: SizeLots) -> Self {
         Self {
             order_id,
             client_order_id,
-            cl_ord_id: text_of(client_order_id).into(),
+            cl_ord_id,
+            first: None,
             instrument,
             side,
             open,
@@ -186,8 +204,8 @@ pub(crate) struct Orders {
     /// The latest order of each name.
     by_client: BTreeMap<ClientOrderId, OrderId>,
     /// Texts that lead to an order otherwise than by their number: those of replaced orders.
-    chain: BTreeMap<Box<str>, ClientOrderId>,
-    /// Texts of numbers from which they cannot be found.
+    texts: Texts,
+    /// Texts of orders that were not accepted yet, where they cannot be found from their numbers.
     names: BTreeMap<ClientOrderId, Box<str>>,
     gone: VecDeque<OrderId>,
     /// Orders as another connection knew them.
@@ -203,60 +221,117 @@ impl Orders {
     /// An order by its text, or by the venue's name of it.
     pub(crate) fn find(&self, cl_ord_id: &str, order_id: Option<&str>) -> Option<&Order> {
         let by_order_id = || self.by_order.get(&OrderId(order_id?.parse().ok()?));
-        self.get(self.chained(cl_ord_id)).or_else(by_order_id)
+        self.named(cl_ord_id).or_else(by_order_id)
     }
 
-    fn chained(&self, text: &str) -> ClientOrderId {
-        self.chain.get(text).copied().unwrap_or_else(|| id_of(text))
+    /// An order by a text: by one that a replace gave it, by its number, or by the number that its text had before the log took names. One
+    /// that is open comes before one that is gone.
+    fn named(&self, text: &str) -> Option<&Order> {
+        let ids = [self.texts.get(text), Some(id_of(text)), Some(id_before(text))];
+        let known = ids.map(|id| id.and_then(|id| self.get(id)));
+        let open = known.into_iter().flatten().find(|order| !order.is_gone());
+        open.or_else(|| known.into_iter().flatten().next())
     }
 
-    /// The engine's name of the order that OrigClOrdID(41) or OrderID(37) names.
-    pub(crate) fn id_of(&self, orig_cl_ord_id: &str, order_id: Option<&str>) -> ClientOrderId {
+    /// The engine's name of the order that OrigClOrdID(41) or OrderID(37) names, under this version.
+    pub(crate) fn id_of(&self, orig_cl_ord_id: &str, order_id: Option<&str>, version: EngineVersion) -> ClientOrderId {
         match self.find(orig_cl_ord_id, order_id) {
             Some(order) => order.client_order_id,
-            None => self.chained(orig_cl_ord_id),
+            None => self.texts.get(orig_cl_ord_id).unwrap_or_else(|| id_under(orig_cl_ord_id, version)),
         }
     }
 
-    /// Remembers what a client calls its order, where the number does not say it.
-    fn name(&mut self, cl_ord_id: &str) {
-        let id = id_of(cl_ord_id);
-        if text_of(id) != cl_ord_id && self.names.len() < NAMES_MAX {
-            self.names.insert(id, cl_ord_id.into());
+    /// Whether an open order in this instrument has this ClOrdID although the engine calls it otherwise than `id`: so the engine would take
+    /// another one with that.
+    pub(crate) fn has_open(&self, cl_ord_id: &str, id: ClientOrderId, instrument: InstrumentId) -> bool {
+        let has_it = |order: &Order| {
+            // Where no report says its text, its number does.
+            *order.cl_ord_id == *cl_ord_id || (order.first.is_none() && order.client_order_id == id_before(cl_ord_id))
+        };
+        let is_it =
+            |order: &Order| !order.is_gone() && order.instrument == instrument && order.client_order_id != id && has_it(order);
+        self.named(cl_ord_id).is_some_and(is_it)
+    }
+
+    /// Remembers what a client calls its order until that is accepted, where the number does not say it.
+    fn name(&mut self, asked: &NewAsked) {
+        if text_of(asked.client_order_id) == *asked.cl_ord_id {
+            return;
         }
+        if self.names.len() >= NAMES_MAX {
+            self.names.pop_first();
+        }
+        self.names.insert(asked.client_order_id, asked.cl_ord_id.clone());
     }
 
     /// A command goes to the log: its names are known from here on, for requests that come before its report.
     pub(crate) fn expect(&mut self, asked: &Asked) {
         match asked {
-            Asked::New(asked) => self.name(&asked.cl_ord_id),
+            Asked::New(asked) => self.name(asked),
             Asked::Change(asked) if asked.kind == Change::Replace => {
-                self.chain.insert(asked.cl_ord_id.clone(), asked.client_order_id);
+                let is_known = self.by_client.contains_key(&asked.client_order_id);
+                if is_known || self.texts.orders() < self.by_order.len() + UNKNOWN_MAX {
+                    self.texts.ask(&asked.cl_ord_id, asked.client_order_id);
+                }
             }
+            Asked::Change(_) | Asked::Mass(..) | Asked::Filler => {}
+        }
+    }
+
+    /// No report of what was asked will come.
+    pub(crate) fn expect_no_more(&mut self, asked: &Asked) {
+        match asked {
+            Asked::New(asked) => {
+                self.names.remove(&asked.client_order_id);
+            }
+            Asked::Change(asked) if asked.kind == Change::Replace => self.texts.refuse(&asked.cl_ord_id, asked.client_order_id),
             Asked::Change(_) | Asked::Mass(..) | Asked::Filler => {}
         }
     }
 
     /// Without orders yet, with the texts that another connection of the session knew: reports tell of the orders again.
     pub(crate) fn again(before: Self) -> Self {
-        Self { names: before.names, chain: before.chain, before: before.by_order, ..Self::default() }
+        Self { names: before.names, texts: before.texts, before: before.by_order, ..Self::default() }
     }
 
+    /// The memory that they take, roughly and at most.
+    fn bytes(&self) -> usize {
+        (self.by_order.len() + self.before.len()) * ORDER_BYTES
+            + self.texts.len() * TEXT_BYTES
+            + self.texts.orders() * TEXTS_BYTES
+            + self.names.len() * NAME_BYTES
+    }
+
+    /// As much of them as takes no more memory than this: older texts go first, then orders that are gone. `None` where that is not enough.
+    pub(crate) fn within(mut self, bytes_max: usize) -> Option<Self> {
+        if self.bytes() > bytes_max {
+            self.texts.thin();
+        }
+        while self.bytes() > bytes_max {
+            self.forget_oldest()?;
+        }
+        Some(self)
+    }
+
+    /// The text of a number, where no report says it.
     fn name_of(&self, id: ClientOrderId) -> Box<str> {
-        self.names.get(&id).cloned().unwrap_or_else(|| text_of(id).into())
+        let of_order = || self.get(id).map(|order| order.first.as_ref().unwrap_or(&order.cl_ord_id));
+        self.names.get(&id).or_else(of_order).cloned().unwrap_or_else(|| text_of(id).into())
     }
 
-    /// Takes a report; says what clients hear of it. `asked` is what this session asked with the command whose report it is.
-    pub(crate) fn on_event(&mut self, event: &ReportEvent, asked: Option<&Asked>) -> Option<Said> {
+    /// Takes a report; says what clients hear of it. `asked` is what this session asked with the command whose report it is, `name` what
+    /// the log has as the order's name.
+    pub(crate) fn on_event(&mut self, event: &ReportEvent, asked: Option<&Asked>, name: Option<ClientOrderName>) -> Option<Said> {
+        let name = name.map(|name| Box::from(name.as_str()));
         match event {
-            ReportEvent::Filled(e) => self.on_fill(e),
-            ReportEvent::Event(Event::Rejected(e)) => self.on_rejected(e, asked),
+            ReportEvent::Filled(e) => self.on_fill(e, name),
+            ReportEvent::Event(Event::Rejected(e)) => self.on_rejected(e, asked, name),
             ReportEvent::Event(Event::Order(e)) => match e {
-                OrderEvent::Accepted(e) => Some(self.on_accepted(e, asked)),
-                OrderEvent::Amended(e) => self.on_amended(e, asked),
-                OrderEvent::Cancelled(e) => self.on_cancelled(e, asked),
-                OrderEvent::Reduced(e) => self.on_reduced(e),
-                OrderEvent::Triggered(e) => self.on_triggered(e),
+                OrderEvent::Accepted(e) => Some(self.on_accepted(e, asked, name)),
+                OrderEvent::Amended(e) => self.on_amended(e, asked, name),
+                OrderEvent::Cancelled(e) => self.on_cancelled(e, asked, name),
+                OrderEvent::Reduced(e) => self.on_reduced(e, name),
+                OrderEvent::Triggered(e) => self.on_triggered(e, name),
                 OrderEvent::Replenished(_) | OrderEvent::Traded(_) => None,
             },
             ReportEvent::Event(
@@ -276,14 +351,16 @@ impl Orders {
         execution(ExecKind::Status, order, None, None)
     }
 
-    fn on_accepted(&mut self, e: &OrderAccepted, asked: Option<&Asked>) -> Said {
-        let terms = match asked {
-            Some(Asked::New(asked)) => asked.terms.as_ref(),
-            _ => None,
+    fn on_accepted(&mut self, e: &OrderAccepted, asked: Option<&Asked>, name: Option<Box<str>>) -> Said {
+        let (terms, text) = match asked {
+            Some(Asked::New(asked)) => (asked.terms.as_ref(), Some(asked.cl_ord_id.clone())),
+            _ => (None, name),
         };
-        let mut order = Order::of(e, self.name_of(e.client_order_id), terms);
+        let expected = self.names.remove(&e.client_order_id);
+        let text = text.or(expected).unwrap_or_else(|| text_of(e.client_order_id).into());
+        let mut order = Order::of(e, text, terms);
         if let Some(before) = self.before.remove(&e.order_id) {
-            order.cl_ord_id = before.cl_ord_id;
+            (order.cl_ord_id, order.first) = (before.cl_ord_id, before.first);
             (order.trigger, order.time_in_force, order.order_type) = (before.trigger, before.time_in_force, before.order_type);
         }
         let said = execution(ExecKind::New, &order, None, None);
@@ -292,9 +369,9 @@ impl Orders {
         said
     }
 
-    fn on_fill(&mut self, e: &Filled) -> Option<Said> {
+    fn on_fill(&mut self, e: &Filled, name: Option<Box<str>>) -> Option<Said> {
         let before = SizeLots::new(e.open.get().saturating_add(e.size.get()));
-        self.learn((e.order_id, e.client_order_id, e.instrument), Some(e.side), before);
+        self.learn((e.order_id, e.client_order_id, e.instrument), name, Some(e.side), before);
         let order = self.by_order.get_mut(&e.order_id)?;
         order.cum = order.cum.saturating_add(e.size.get());
         order.tick_lots = order.tick_lots.saturating_add(u128::from(e.price.get().unsigned_abs()) * u128::from(e.size.get()));
@@ -309,16 +386,16 @@ impl Orders {
     }
 
     /// Makes an order from what a report says, where its earlier reports are not kept any more.
-    fn learn(&mut self, names: Names, side: Option<Side>, open: SizeLots) {
+    fn learn(&mut self, names: Names, name: Option<Box<str>>, side: Option<Side>, open: SizeLots) {
         let (order_id, client_order_id, _) = names;
         if let Some(known) = self.by_order.get_mut(&order_id) {
             known.side = known.side.or(side);
             return;
         }
-        let mut order = Order::unknown(names, side, open);
-        order.cl_ord_id = self.name_of(client_order_id);
+        let cl_ord_id = name.unwrap_or_else(|| self.name_of(client_order_id));
+        let mut order = Order::unknown(names, cl_ord_id, side, open);
         if let Some(before) = self.before.remove(&order_id) {
-            order.cl_ord_id = before.cl_ord_id;
+            (order.cl_ord_id, order.first) = (before.cl_ord_id, before.first);
             order.side = order.side.or(before.side);
             (order.trigger, order.time_in_force, order.order_type) = (before.trigger, before.time_in_force, before.order_type);
         }
@@ -326,14 +403,18 @@ impl Orders {
         self.by_order.insert(order_id, order);
     }
 
-    fn on_amended(&mut self, e: &OrderAmended, asked: Option<&Asked>) -> Option<Said> {
-        self.learn((e.order_id, e.client_order_id, e.instrument), Some(e.side), e.resting.open.max(SizeLots::ZERO));
+    fn on_amended(&mut self, e: &OrderAmended, asked: Option<&Asked>, name: Option<Box<str>>) -> Option<Said> {
+        let names = (e.order_id, e.client_order_id, e.instrument);
+        self.learn(names, name, Some(e.side), e.resting.open.max(SizeLots::ZERO));
         let order = self.by_order.get_mut(&e.order_id)?;
         let orig = order.cl_ord_id.clone();
         let mut open = e.resting.open.max(SizeLots::ZERO);
         if let Some(Asked::Change(asked)) = asked.filter(|asked| is_of(asked, e.client_order_id)) {
-            order.cl_ord_id = asked.cl_ord_id.clone();
-            self.chain.insert(asked.cl_ord_id.clone(), e.client_order_id);
+            let before = std::mem::replace(&mut order.cl_ord_id, asked.cl_ord_id.clone());
+            if order.first.is_none() {
+                order.first = Some(before);
+            }
+            self.texts.take(&asked.cl_ord_id, e.client_order_id);
             open = asked.open.unwrap_or(order.open);
         }
         order.open = open;
@@ -342,8 +423,8 @@ impl Orders {
         Some(execution(ExecKind::Replaced, order, Some(orig), None))
     }
 
-    fn on_cancelled(&mut self, e: &OrderCancelled, asked: Option<&Asked>) -> Option<Said> {
-        self.learn((e.order_id, e.client_order_id, e.instrument), None, e.open);
+    fn on_cancelled(&mut self, e: &OrderCancelled, asked: Option<&Asked>, name: Option<Box<str>>) -> Option<Said> {
+        self.learn((e.order_id, e.client_order_id, e.instrument), name, None, e.open);
         let order = self.by_order.get_mut(&e.order_id)?;
         order.open = SizeLots::ZERO;
         let (kind, status, text) = match e.reason {
@@ -383,9 +464,9 @@ impl Orders {
         Some(said)
     }
 
-    fn on_reduced(&mut self, e: &OrderReduced) -> Option<Said> {
+    fn on_reduced(&mut self, e: &OrderReduced, name: Option<Box<str>>) -> Option<Said> {
         let before = SizeLots::new(e.resting.open.get().saturating_add(e.by.get()));
-        self.learn((e.order_id, e.client_order_id, e.instrument), None, before);
+        self.learn((e.order_id, e.client_order_id, e.instrument), name, None, before);
         let order = self.by_order.get_mut(&e.order_id)?;
         order.open = SizeLots::new(order.open.get().saturating_sub(e.by.get()));
         order.size = SizeLots::new(order.cum.saturating_add(order.open.get()));
@@ -400,22 +481,22 @@ impl Orders {
         Some(execution(ExecKind::Restated, order, None, text))
     }
 
-    fn on_triggered(&mut self, e: &StopTriggered) -> Option<Said> {
-        self.learn((e.order_id, e.client_order_id, e.instrument), Some(e.side), e.resting.open);
+    fn on_triggered(&mut self, e: &StopTriggered, name: Option<Box<str>>) -> Option<Said> {
+        self.learn((e.order_id, e.client_order_id, e.instrument), name, Some(e.side), e.resting.open);
         let order = self.by_order.get_mut(&e.order_id)?;
         order.price = Some(e.price);
         order.is_waiting = false;
         Some(execution(ExecKind::Triggered, order, None, None))
     }
 
-    fn on_rejected(&mut self, e: &Rejected, asked: Option<&Asked>) -> Option<Said> {
+    fn on_rejected(&mut self, e: &Rejected, asked: Option<&Asked>, name: Option<Box<str>>) -> Option<Said> {
         let is_asked = |id: ClientOrderId| e.client_order_id == Some(id);
         match asked {
             Some(Asked::Filler) => None,
             Some(Asked::Mass(cl_ord_id, kind)) => Some(Said::MassCancelRejected(cl_ord_id.clone(), *kind, e.reason)),
             Some(Asked::Change(asked)) if is_asked(asked.client_order_id) => {
                 if asked.kind == Change::Replace {
-                    self.chain.remove(&asked.cl_ord_id);
+                    self.texts.refuse(&asked.cl_ord_id, asked.client_order_id);
                 }
                 Some(Said::CancelRejected(Box::new(CancelRejected {
                     cl_ord_id: asked.cl_ord_id.clone(),
@@ -435,7 +516,7 @@ impl Orders {
                     _ => is_known && asked.is_none(),
                 };
                 if is_change {
-                    let name = self.name_of(id);
+                    let name = name.unwrap_or_else(|| self.name_of(id));
                     return Some(Said::CancelRejected(Box::new(CancelRejected {
                         cl_ord_id: name.clone(),
                         orig_cl_ord_id: name,
@@ -444,10 +525,15 @@ impl Orders {
                         reason: e.reason,
                     })));
                 }
-                let cl_ord_id = self.name_of(id);
-                if self.get(id).is_none() {
-                    self.names.remove(&id);
-                }
+                let expected = match asked {
+                    Some(Asked::New(asked)) => {
+                        self.names.remove(&asked.client_order_id);
+                        Some(asked.cl_ord_id.clone())
+                    }
+                    _ => name,
+                };
+                let cl_ord_id = expected.unwrap_or_else(|| self.name_of(id));
+                self.names.remove(&id);
                 Some(Said::Execution(Box::new(Execution {
                     kind: ExecKind::Rejected(e.reason),
                     cl_ord_id,
@@ -461,18 +547,23 @@ impl Orders {
         }
     }
 
-    /// Forgets the oldest of those that are gone.
+    /// An order is gone, and the oldest of those that are is forgotten.
     fn gone(&mut self, order_id: OrderId) {
         self.gone.push_back(order_id);
-        if self.gone.len() <= GONE_MAX {
-            return;
+        if self.gone.len() > GONE_MAX {
+            self.forget_oldest();
         }
-        let Some(order) = self.gone.pop_front().and_then(|oldest| self.by_order.remove(&oldest)) else { return };
-        if self.by_client.get(&order.client_order_id) == Some(&order.order_id) {
+    }
+
+    /// Forgets the oldest of those that are gone, if there is one.
+    fn forget_oldest(&mut self) -> Option<()> {
+        let oldest = self.gone.pop_front()?;
+        let order = self.by_order.remove(&oldest);
+        if let Some(order) = order.filter(|order| self.by_client.get(&order.client_order_id) == Some(&oldest)) {
             self.by_client.remove(&order.client_order_id);
-            self.names.remove(&order.client_order_id);
-            self.chain.retain(|_, id| *id != order.client_order_id);
+            self.texts.forget(order.client_order_id);
         }
+        Some(())
     }
 }
 
@@ -490,4 +581,128 @@ fn execution(kind: ExecKind, order: &Order, orig_cl_ord_id: Option<Box<str>>, te
         instrument: Some(order.instrument),
         text,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::AccountId;
+    use walras_wire::{Priority, Resting};
+
+    use super::*;
+    use crate::request::ChangeAsked;
+    use crate::texts::ASKED_MAX;
+
+    const AT: InstrumentId = InstrumentId(0);
+    const ACCOUNT: AccountId = AccountId(0);
+    /// A standing quote.
+    const QUOTE: u64 = 1;
+
+    fn resting() -> Resting {
+        Resting { open: SizeLots::new(5), shown: SizeLots::new(5) }
+    }
+
+    fn accepted(order: u64) -> ReportEvent {
+        ReportEvent::Event(Event::Order(OrderEvent::Accepted(OrderAccepted {
+            instrument: AT,
+            account: ACCOUNT,
+            client_order_id: ClientOrderId(order),
+            order_id: OrderId(order),
+            side: Side::Sell,
+            size: SizeLots::new(5),
+            price: Some(PriceTicks::MIN),
+            resting: resting(),
+        })))
+    }
+
+    fn cancelled(order: u64) -> ReportEvent {
+        ReportEvent::Event(Event::Order(OrderEvent::Cancelled(OrderCancelled {
+            instrument: AT,
+            account: ACCOUNT,
+            client_order_id: ClientOrderId(order),
+            order_id: OrderId(order),
+            open: SizeLots::new(5),
+            reason: CancelReason::Requested,
+        })))
+    }
+
+    /// The quote is replaced: its next text, and what the venue says of it.
+    fn replaced(number: u64) -> (Asked, ReportEvent) {
+        let asked = ChangeAsked {
+            cl_ord_id: format!("q{number}").into(),
+            orig_cl_ord_id: format!("q{}", number - 1).into(),
+            client_order_id: ClientOrderId(QUOTE),
+            kind: Change::Replace,
+            open: None,
+        };
+        let amended = OrderAmended {
+            instrument: AT,
+            account: ACCOUNT,
+            client_order_id: ClientOrderId(QUOTE),
+            order_id: OrderId(QUOTE),
+            side: Side::Sell,
+            price: Some(PriceTicks::MIN),
+            priority: Priority::Lost,
+            resting: resting(),
+        };
+        (Asked::Change(Box::new(asked)), ReportEvent::Event(Event::Order(OrderEvent::Amended(amended))))
+    }
+
+    /// A quote that is replaced again and again stands while other orders come and go: what is kept has bounds, and so has what a session
+    /// keeps between its connections.
+    #[test]
+    fn what_is_kept_of_orders_is_bounded() {
+        let mut orders = Orders::default();
+        orders.on_event(&accepted(QUOTE), None, None);
+        for number in 2..20_000 {
+            let (asked, amended) = replaced(number);
+            orders.expect(&asked);
+            orders.on_event(&amended, Some(&asked), None);
+            orders.on_event(&accepted(number), None, None);
+            orders.on_event(&cancelled(number), None, None);
+            assert!(orders.texts.len() <= ASKED_MAX + 1 && orders.by_order.len() <= GONE_MAX + 1, "at {number}");
+        }
+        assert_eq!((orders.by_order.len(), orders.names.len()), (GONE_MAX + 1, 0));
+        assert_eq!(orders.find("q19999", None).map(|order| order.order_id), Some(OrderId(QUOTE)));
+        assert!(orders.find("q2", None).is_none() && orders.find("2", None).is_none(), "they are forgotten");
+        let kept = orders.clone().within(REMEMBERED_BYTES_MAX).unwrap();
+        assert!(kept.bytes() <= REMEMBERED_BYTES_MAX && kept.by_order.len() > 3_000, "{} orders", kept.by_order.len());
+        assert!(kept.find("q19999", None).is_some() && kept.find("19999", None).is_some());
+        // Open orders alone may be too many.
+        (30_000..34_000).for_each(|number| {
+            orders.on_event(&accepted(number), None, None);
+        });
+        assert!(orders.within(REMEMBERED_BYTES_MAX).is_none());
+    }
+
+    #[test]
+    fn what_never_comes_leaves_nothing() {
+        let mut orders = Orders::default();
+        for number in 2..30_000 {
+            let asked = NewAsked {
+                cl_ord_id: format!("order number {number}").into(),
+                client_order_id: id_of(&format!("order number {number}")),
+                symbol: "BTC/USD".into(),
+                side: '1',
+                ord_qty: "1".into(),
+                terms: None,
+            };
+            let (replace, _) = replaced(number);
+            let new = Asked::New(Box::new(asked));
+            for asked in [&new, &replace] {
+                orders.expect(asked);
+            }
+            if number % 2 == 0 {
+                for asked in [&new, &replace] {
+                    orders.expect_no_more(asked);
+                }
+            }
+            assert!(orders.names.len() <= NAMES_MAX && orders.texts.len() <= ASKED_MAX, "at {number}");
+        }
+        // Of orders that are not known, texts are kept of so many.
+        for number in 0..20_000 {
+            let (Asked::Change(change), _) = replaced(number + 1) else { panic!("it is a change") };
+            orders.expect(&Asked::Change(Box::new(ChangeAsked { client_order_id: ClientOrderId(1_000_000 + number), ..*change })));
+        }
+        assert!(orders.texts.orders() <= UNKNOWN_MAX, "{}", orders.texts.orders());
+    }
 }

@@ -1,15 +1,15 @@
 //! Application messages of clients as commands.
 
 use walras_fix::Message;
-use walras_gateway::QuantityError;
+use walras_gateway::{ClientOrder, QuantityError};
 use walras_types::{
-    AccountId, Amendment, ClientOrderId, ContentDigest, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks,
-    RejectReason, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail,
+    AccountId, Amendment, ClientOrderId, ClientOrderName, ContentDigest, Display, EngineVersion, InstrumentId, OrderTerms,
+    OrderType, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail,
 };
-use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NewOrder, OrderCommand};
+use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand};
 
 use crate::catalog::{Catalog, Listed};
-use crate::ids::{CL_ORD_ID_BYTES_MAX, id_of};
+use crate::ids::{CL_ORD_ID_BYTES_MAX, client_order, client_order_under, id_before, id_under};
 use crate::orders::Orders;
 use crate::tags;
 
@@ -30,6 +30,8 @@ pub(crate) enum Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewAsked {
     pub(crate) cl_ord_id: Box<str>,
+    /// The engine's name of it.
+    pub(crate) client_order_id: ClientOrderId,
     pub(crate) symbol: Box<str>,
     pub(crate) side: char,
     pub(crate) ord_qty: Box<str>,
@@ -101,18 +103,16 @@ impl Requests<'_> {
     }
 
     /// What was asked takes its number in the log all the same, and is rejected there.
-    fn invalid(
-        &self,
-        message: &Message,
-        instrument: Option<InstrumentId>,
-        client_order_id: Option<ClientOrderId>,
-        fault: Fault,
-        asked: Asked,
-    ) -> Request {
+    fn invalid(&self, message: &Message, instrument: Option<InstrumentId>, fault: Fault, asked: Asked) -> Request {
         let Fault { reason, text } = fault;
         let content = ContentDigest::of_bytes(message.get(tags::CL_ORD_ID).unwrap_or_default());
-        let command =
-            Command::Invalid(InvalidCommand { account: Some(self.account), instrument, client_order_id, reason, content });
+        let (client_order_id, name) = match &asked {
+            Asked::New(asked) => named_invalid(&asked.cl_ord_id, self.catalog.version()),
+            Asked::Change(asked) => (Some(asked.client_order_id), None),
+            Asked::Mass(..) | Asked::Filler => (None, None),
+        };
+        let account = Some(self.account);
+        let command = Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content, name });
         Request { command, asked, text: Some(text) }
     }
 
@@ -125,8 +125,11 @@ impl Requests<'_> {
     fn new_order(&self, message: &Message) -> Request {
         let text = |tag: i32| message.text(tag).unwrap_or_default();
         let cl_ord_id = text(tags::CL_ORD_ID);
+        let version = self.catalog.version();
+        let ClientOrder { id, name } = client_order_under(cl_ord_id, version);
         let mut asked = NewAsked {
             cl_ord_id: cl_ord_id.into(),
+            client_order_id: id,
             symbol: text(tags::SYMBOL).into(),
             side: text(tags::SIDE).chars().next().unwrap_or('7'),
             ord_qty: text(tags::ORDER_QTY).into(),
@@ -134,25 +137,31 @@ impl Requests<'_> {
         };
         let listed = self.listed(message);
         let instrument = listed.as_ref().ok().map(|listed| listed.spec.instrument);
-        let id = id_of(cl_ord_id);
-        let terms =
-            listed.and_then(|listed| terms_of(message, listed)).and_then(|terms| check_cl_ord_id(cl_ord_id).map(|()| terms));
+        let is_taken = instrument.is_some_and(|instrument| self.orders.has_open(cl_ord_id, id, instrument));
+        let terms = listed.and_then(|listed| terms_of(message, listed)).and_then(|terms| {
+            check_cl_ord_id(cl_ord_id)?;
+            let reason = RejectReason::DuplicateClientOrderId;
+            if is_taken { Err(Fault::new(reason, reason.advice())) } else { Ok(terms) }
+        });
         match (terms, instrument) {
             (Ok(terms), Some(instrument)) => {
                 asked.terms = Some(terms);
                 let order = NewOrder { account: self.account, instrument, client_order_id: id, terms };
-                // The text of ClOrdID is in its sender's reports; the log has its number.
-                let command = match message.text(tags::CL_ORD_LINK_ID) {
+                let command = match (message.text(tags::CL_ORD_LINK_ID), name) {
                     // It closes what an order that is to come opens.
-                    Some(entry) if message.text(tags::POSITION_EFFECT) == Some("C") => {
-                        OrderCommand::NewLinked(LinkedOrder::exit(&order, id_of(entry), None))
+                    (Some(entry), name) if message.text(tags::POSITION_EFFECT) == Some("C") => {
+                        OrderCommand::NewLinked(LinkedOrder::exit(&order, id_under(entry, version), name))
                     }
-                    Some(other) => OrderCommand::NewLinked(LinkedOrder::new(&order, self.orders.id_of(other, None), None)),
-                    None => OrderCommand::New(order),
+                    (Some(other), name) => {
+                        OrderCommand::NewLinked(LinkedOrder::new(&order, self.orders.id_of(other, None, version), name))
+                    }
+                    (None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
+                    // Its sender's reports have the text that is no name; the log has the number.
+                    (None, None) => OrderCommand::New(order),
                 };
                 Request { command: Command::Order(command), asked: Asked::New(Box::new(asked)), text: None }
             }
-            (Err(fault), _) => self.invalid(message, instrument, Some(id), fault, Asked::New(Box::new(asked))),
+            (Err(fault), _) => self.invalid(message, instrument, fault, Asked::New(Box::new(asked))),
             (Ok(_), None) => unreachable!("terms are those of an instrument"),
         }
     }
@@ -160,7 +169,7 @@ impl Requests<'_> {
     fn change(&self, message: &Message, kind: Change) -> Request {
         let text = |tag: i32| message.text(tag).unwrap_or_default();
         let (cl_ord_id, orig) = (text(tags::CL_ORD_ID), text(tags::ORIG_CL_ORD_ID));
-        let client_order_id = self.orders.id_of(orig, message.text(tags::ORDER_ID));
+        let client_order_id = self.orders.id_of(orig, message.text(tags::ORDER_ID), self.catalog.version());
         let mut asked = ChangeAsked { cl_ord_id: cl_ord_id.into(), orig_cl_ord_id: orig.into(), client_order_id, kind, open: None };
         let listed = self.listed(message);
         let instrument = listed.as_ref().ok().map(|listed| listed.spec.instrument);
@@ -180,7 +189,7 @@ impl Requests<'_> {
         let asked = Asked::Change(Box::new(asked));
         match command {
             Ok(command) => Request { command, asked, text: None },
-            Err(fault) => self.invalid(message, instrument, Some(client_order_id), fault, asked),
+            Err(fault) => self.invalid(message, instrument, fault, asked),
         }
     }
 
@@ -227,9 +236,22 @@ impl Requests<'_> {
                 let command = OrderCommand::MassCancel(MassCancel { account: self.account, instrument, side });
                 Request { command: Command::Order(command), asked, text: None }
             }
-            Err(fault) => self.invalid(message, None, None, fault, asked),
+            Err(fault) => self.invalid(message, None, fault, asked),
         }
     }
+}
+
+/// From this version of the engine on the log takes names of orders that cannot be carried out.
+const INVALID_NAMES_SINCE: EngineVersion = EngineVersion(14);
+
+/// What the log has of the ClOrdID of an order that cannot be carried out, under a version of the engine. Without names that is a number
+/// from which a short text comes back.
+pub(crate) fn named_invalid(cl_ord_id: &str, version: EngineVersion) -> (Option<ClientOrderId>, Option<ClientOrderName>) {
+    if version < INVALID_NAMES_SINCE {
+        return (Some(id_before(cl_ord_id)), None);
+    }
+    let ClientOrder { id, name } = client_order(cl_ord_id);
+    (Some(id), name)
 }
 
 fn check_cl_ord_id(text: &str) -> Result<(), Fault> {

@@ -9,7 +9,9 @@ use walras_fix::{
 use walras_gateway::session::{Ended, Host, LogonRequest as EntryLogon, SessionStart};
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_types::limits::SESSION_WINDOW;
-use walras_types::{AccountId, Answer, ContentDigest, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{
+    AccountId, Answer, ClientOrderName, ContentDigest, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs,
+};
 use walras_wire::order_entry::{
     ByeReason, Copies, LogonTerms, OnDisconnect, Report, ReportsWanted, Role as EntryRole, decode_report_event,
 };
@@ -17,7 +19,7 @@ use walras_wire::{CloseSession, Command, InvalidCommand, SessionCommand, encode_
 
 use crate::catalog::Catalog;
 use crate::logon::{Proof, Secrecy, proof_of};
-use crate::orders::Orders;
+use crate::orders::{Orders, REMEMBERED_BYTES_MAX};
 use crate::request::{Asked, Requests};
 use crate::say::{Of, Speaker, business_reject, refusal_text};
 use crate::tags;
@@ -83,7 +85,8 @@ enum Role {
 pub struct Memory {
     record: Record,
     report_next: u64,
-    orders: Orders,
+    /// `None` where there were too many: reports tell of them again.
+    orders: Option<Orders>,
     /// When its last logon was sent, as it says: no earlier one is taken.
     logon_ns: u64,
 }
@@ -340,9 +343,10 @@ impl FixServer {
         let (orders, orders_from, record) = match (memory, expected) {
             (None, _) => (Orders::default(), 0, None),
             (Some(memory), None) if memory.is_latest(&client.logon) => {
-                (memory.orders, memory.report_next, Some(Box::new(memory.record)))
+                let orders_from = if memory.orders.is_some() { memory.report_next } else { 0 };
+                (memory.orders.unwrap_or_default(), orders_from, Some(Box::new(memory.record)))
             }
-            (Some(memory), _) => (Orders::again(memory.orders), 0, None),
+            (Some(memory), _) => (memory.orders.map(Orders::again).unwrap_or_default(), 0, None),
         };
         let (unsent, report_next, reported) = (Vec::new(), start.reports_from, LogIndex(0));
         let loading = Loading {
@@ -476,7 +480,7 @@ impl FixServer {
             Ok(()) => open.throttled = 0,
             Err(refusal) if refusal.reason == RejectReason::Throttled && open.throttled < THROTTLED_MAX => {
                 open.throttled += 1;
-                numbered.refuse(RejectReason::Throttled);
+                numbered.refuse(RejectReason::Throttled, self.catalog.version());
             }
             Err(refusal) => {
                 let text = refusal_text(refusal.reason, refusal.detail.as_deref());
@@ -588,15 +592,19 @@ impl FixServer {
             let text = format!("The session's numbers could not begin again: log on again. {reason}");
             return self.bye(ByeReason::Rejected(reason), &text);
         }
-        let now_ns = self.clock.0;
+        let (now_ns, version) = (self.clock.0, self.catalog.version());
         let State::Open(open) = &mut self.state else { return };
         if ordinal.session != open.session {
             return;
         }
         let seq = ordinal.session_seq.0;
         match reason {
-            RejectReason::Throttled | RejectReason::Overloaded | RejectReason::VenueNotReady | RejectReason::StorageFull => {
-                if let Some(seq) = open.unanswered.set_back(seq, reason) {
+            RejectReason::Throttled
+            | RejectReason::Overloaded
+            | RejectReason::VenueNotReady
+            | RejectReason::StorageFull
+            | RejectReason::NeedsLaterVersion => {
+                if let Some(seq) = open.unanswered.set_back(seq, reason, version) {
                     open.submit_next = seq;
                     open.again_ns = Some(now_ns.saturating_add(AGAIN_NS));
                 }
@@ -605,14 +613,16 @@ impl FixServer {
             RejectReason::SessionSeqGap => {}
             // Its number has another command, which came by another connection: that one counts, and reports tell of it.
             RejectReason::SessionSeqReused | RejectReason::SessionSeqTooOld => {
-                open.unanswered.answered(seq, None);
+                if let Some(asked) = open.unanswered.answered(seq, None) {
+                    open.orders.expect_no_more(&asked);
+                }
             }
             _ => self.bye(ByeReason::Rejected(reason), &reason.to_string()),
         }
     }
 
-    /// A report of the account.
-    pub fn report(&mut self, report: &Report<'_>) {
+    /// A report of the account: of an order perhaps, which the log has under this name.
+    pub fn report(&mut self, report: &Report<'_>, name: Option<ClientOrderName>) {
         let day_ns = self.day_ns(self.clock.0);
         let Ok(event) = decode_report_event(report.event) else { return };
         let exec_id = report.report_seq.to_string();
@@ -636,7 +646,7 @@ impl FixServer {
                 if is_unseen && is_of_session {
                     loading.next.get_or_insert(report.report_seq);
                 }
-                let said = loading.orders.on_event(&event, None);
+                let said = loading.orders.on_event(&event, None, name);
                 if let (Some(said), Some(account), true) = (said, loading.client.account, is_unseen) {
                     let speaker = Speaker { version: loading.client.logon.version, account, catalog: &self.catalog };
                     let (msg_type, body) = speaker.say(&said, Of { exec_id: &exec_id, time: report.time, detail: None });
@@ -653,7 +663,7 @@ impl FixServer {
                 open.unanswered.reported(report.log_index);
                 let recent = open.unanswered.asked_at(report.log_index);
                 let (asked, detail) = (recent.map(|recent| &recent.asked), recent.and_then(|recent| recent.text.as_deref()));
-                let Some(said) = open.orders.on_event(&event, asked) else {
+                let Some(said) = open.orders.on_event(&event, asked, name) else {
                     return self.session.skip_lasting(report.report_seq);
                 };
                 let speaker = Speaker { version: open.client.logon.version, account: open.account, catalog: &self.catalog };
@@ -747,6 +757,7 @@ impl FixServer {
             State::Open(open) => {
                 let Open { client, account, session, orders, report_next, .. } = *open;
                 if let Some(record) = self.session.take_record() {
+                    let orders = orders.within(REMEMBERED_BYTES_MAX);
                     let memory = Memory { record, report_next, orders, logon_ns: client.logon_ns };
                     self.memory = Some((account, client.token, memory));
                 }
@@ -863,6 +874,7 @@ fn filler(account: AccountId, seq: u64) -> Numbered {
         client_order_id: None,
         reason: RejectReason::Malformed,
         content: ContentDigest(0),
+        name: None,
     };
     Numbered { seq, command: Command::Invalid(invalid), asked: Asked::Filler, text: None }
 }

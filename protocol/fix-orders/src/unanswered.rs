@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use walras_fix::Message;
-use walras_types::{LogIndex, RejectReason};
+use walras_types::{ContentDigest, EngineVersion, LogIndex, RejectReason};
 use walras_wire::{Command, InvalidCommand, OrderCommand};
 
-use crate::request::Asked;
+use crate::request::{Asked, named_invalid};
 
 /// Something a client asked, in its turn.
 #[derive(Clone, Debug)]
@@ -27,16 +27,24 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// The log does not take it now: it becomes its own rejection. A cancel goes on.
-    pub(crate) fn refuse(&mut self, reason: RejectReason) {
-        let (Command::Order(OrderCommand::New(_) | OrderCommand::Amend(_)), Some(account)) =
-            (&self.command, self.command.account())
-        else {
-            return;
+    /// The log does not take it now, or under its version of the engine: it becomes its own rejection. A cancel goes on.
+    pub(crate) fn refuse(&mut self, reason: RejectReason, version: EngineVersion) {
+        let is_of_later = reason == RejectReason::NeedsLaterVersion;
+        // The version is an earlier one than what is known of it here.
+        let version = if is_of_later { EngineVersion(0) } else { version };
+        let (account, instrument) = (self.command.account(), self.command.instrument());
+        let (reason, content) = match &self.command {
+            Command::Order(
+                OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_) | OrderCommand::Amend(_),
+            ) => (reason, ContentDigest(self.seq)),
+            Command::Invalid(invalid) if is_of_later => (invalid.reason, invalid.content),
+            _ => return,
         };
-        let (instrument, client_order_id) = (self.command.instrument(), self.command.client_order_id());
-        let content = walras_types::ContentDigest(self.seq);
-        self.command = Command::Invalid(InvalidCommand { account: Some(account), instrument, client_order_id, reason, content });
+        let (client_order_id, name) = match &self.asked {
+            Asked::New(asked) => named_invalid(&asked.cl_ord_id, version),
+            Asked::Change(_) | Asked::Mass(..) | Asked::Filler => (self.command.client_order_id(), None),
+        };
+        self.command = Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content, name });
     }
 }
 
@@ -158,12 +166,15 @@ impl Unanswered {
     }
 
     /// A command is not in the log, and none after it: all of them are to be sent again. The number from which on.
-    pub(crate) fn set_back(&mut self, seq: u64, reason: RejectReason) -> Option<u64> {
+    pub(crate) fn set_back(&mut self, seq: u64, reason: RejectReason, version: EngineVersion) -> Option<u64> {
         let first = self.sent.front()?.numbered.seq;
         let at = usize::try_from(seq.checked_sub(first)?).ok().filter(|at| *at < self.sent.len())?;
         for sent in self.sent.drain(at..).rev() {
             let mut numbered = sent.numbered;
-            numbered.refuse(reason);
+            // Of a later version is only the one that was refused.
+            if reason != RejectReason::NeedsLaterVersion || numbered.seq == seq {
+                numbered.refuse(reason, version);
+            }
             self.waiting.push_front(Turn::Command(numbered));
         }
         Some(seq)

@@ -41,9 +41,18 @@ pub(crate) fn put_offers(w: &mut Writer<'_>, offers: &Offers) {
         put_count(w, outcomes.len());
         outcomes.for_each(|outcome| put_outcome(w, &outcome));
     }
+    put_count(w, offers.older().count());
+    for (account, parts) in offers.older() {
+        account.put(w);
+        for outcomes in parts {
+            put_count(w, outcomes.len());
+            outcomes.iter().for_each(|outcome| put_outcome(w, outcome));
+        }
+    }
 }
 
-pub(crate) fn get(r: &mut Reader<'_>) -> Result<(Vec<BatchFeed>, Offers), DecodeError> {
+/// What [`put_feeds`] and [`put_offers`] wrote; without older outcomes where the version had none.
+pub(crate) fn get(r: &mut Reader<'_>, has_older: bool) -> Result<(Vec<BatchFeed>, Offers), DecodeError> {
     let mut batches = Vec::new();
     for id in 0..r.u32()? {
         let feed = get_feed(r)?;
@@ -83,7 +92,18 @@ pub(crate) fn get(r: &mut Reader<'_>) -> Result<(Vec<BatchFeed>, Offers), Decode
             offers.push_outcome(account, &outcome);
         }
     }
+    before = None;
+    let older_count = if has_older { r.u32()? } else { 0 };
+    for _ in 0..older_count {
+        let account = get_next_account(r, &mut before)?;
+        let older = [get_outcomes(r)?, get_outcomes(r)?];
+        r.checked(offers.push_older(account, older).then_some(()), "outcomes of older transactions")?;
+    }
     Ok((batches, offers))
+}
+
+fn get_outcomes(r: &mut Reader<'_>) -> Result<Vec<TransactionOutcome>, DecodeError> {
+    (0..r.u32()?).map(|_| get_outcome(r)).collect()
 }
 
 fn get_next_account(r: &mut Reader<'_>, before: &mut Option<AccountId>) -> Result<AccountId, DecodeError> {
@@ -333,6 +353,22 @@ mod tests {
         let limit = effective_limit(stated, amount(5)).expect("a unit for a unit");
         let offer = StandingOffer { market, sequence, sell, buy, amount: amount(5), stated, limit, tie: 9, block: 7 };
         data.offers.open(account, &offer);
+        // One stands that traded before the last transactions came, and one ended.
+        data.offers.open(account, &StandingOffer { sequence: TransactionSeq(2), ..offer });
+        let older = |number| {
+            let offer = Some(OfferOutcome { sell, buy, sold: amount(3), bought: amount(4), standing: None });
+            vec![TransactionOutcome { market, sequence: TransactionSeq(number), block: 6, dropped: None, offer }]
+        };
+        assert!(data.offers.push_older(account, [older(2), older(1)]));
+        for (traded, ended, why) in [
+            (vec![], vec![], "nothing"),
+            (older(1), vec![], "it does not stand"),
+            (vec![], older(2), "it stands"),
+            (vec![], older(4), "it is among the last ones"),
+            (vec![], [older(1), older(1)].concat(), "twice"),
+        ] {
+            assert!(!data.offers.clone().push_older(account, [traded, ended]), "{why}");
+        }
         let (sold, bought, time) = (amount(1), amount(2), TimeNs(3));
         data.offers.push_fill(account, OfferFill { market, sequence, block: 7, sell, buy, sold, bought, time });
         let mut bytes = Vec::new();

@@ -7,8 +7,9 @@
 //!
 //! Per batch market: [`blocks_max`] blocks (under 3 MB together, whatever the number of assets) and [`HEADER_BYTES_MAX`] of their
 //! headers, [`OUTCOME_BYTES_MAX`] of what came to their transactions and offers, and 24 bytes for each offer that traded in the last
-//! block, of those that stood before. Per standing offer 40 bytes, per account up to the last that had one 72, [`OFFER_FILLS_MAX`] fills
-//! of 40 bytes (1.3 KB) at most, and [`OUTCOMES_MAX`] transactions of 40 bytes (2.6 KB) at most.
+//! block, of those that stood before. Per standing offer 40 bytes, and 40 more if it has traded in part and is none of its account's
+//! [`OUTCOMES_MAX`] last transactions; per account up to the last that had one 80, [`OFFER_FILLS_MAX`] fills of 40 bytes (1.3 KB) at most,
+//! and [`OUTCOMES_MAX`] transactions of 40 bytes (2.6 KB) at most, and as many older ones.
 //!
 //! Per open order: its history, under 280 bytes. Per account the last [`FILLS_MAX`] fills (150 bytes each) and [`ENDED_ORDERS_MAX`]
 //! orders that ended (290 bytes each), and over all accounts [`FILLS_TOTAL_MAX`] (78 MB) and [`ENDED_ORDERS_TOTAL_MAX`] (76 MB).
@@ -51,7 +52,8 @@ pub const OFFERS_PER_ACCOUNT_MAX: usize = walras_types::limits::OPEN_ORDERS_DEFA
 /// Fills of offers remembered per account.
 pub const OFFER_FILLS_MAX: usize = 32;
 
-/// Transactions whose outcome is remembered per account: as many as may be in a batch.
+/// Transactions whose outcome is remembered per account, the last ones: as many as may be in a batch. In addition there are those whose
+/// offers stand, and so many of those whose offers stood for longer and have ended.
 pub const OUTCOMES_MAX: usize = walras_types::limits::TRANSACTIONS_PER_ACCOUNT_MAX as usize;
 
 /// Fills remembered for each account.

@@ -123,7 +123,7 @@ pub enum OfferChange {
 }
 
 /// All accounts' offers, and what came of their transactions: 40 bytes for each that stands, each fill and each transaction that is
-/// remembered, and 72 for each account up to the last that had one.
+/// remembered, and 80 for each account up to the last that had one.
 ///
 /// In parts of some accounts. Copies share each part until either changes it: so a snapshot's copy takes no time.
 #[derive(Clone, Debug, Default)]
@@ -145,6 +145,17 @@ struct OfAccount {
     fills: Vec<Filled>,
     /// In the order in which they were collected.
     outcomes: Vec<Collected>,
+    /// `None` until an offer of an older transaction trades or ends.
+    older: Option<Box<Older>>,
+}
+
+/// What came of transactions that are not among an account's last ones, and whose offers stood for longer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Older {
+    /// Of offers that stand and have traded in part, by number. Of those that have not traded it follows from what stands.
+    traded: Vec<Collected>,
+    /// Of offers that ended, the last one last.
+    ended: Vec<Collected>,
 }
 
 /// A [`TransactionOutcome`] but for what stands. It sells an asset for itself unless it is known to have created an offer.
@@ -155,6 +166,54 @@ struct Collected {
     dropped: Option<DropReason>,
     sold: Amount,
     bought: Amount,
+}
+
+impl Collected {
+    /// Of an offer that has not traded.
+    const fn of(offer: &Standing) -> Self {
+        Self { name: offer.name, came: offer.came, dropped: None, sold: Amount::ZERO, bought: Amount::ZERO }
+    }
+
+    fn add(&mut self, fill: &OfferFill) {
+        // At most what the offer had; what it bought, an account can hold.
+        self.sold = self.sold.checked_add(fill.sold).unwrap_or(Amount::MAX);
+        self.bought = self.bought.checked_add(fill.bought).unwrap_or(Amount::MAX);
+    }
+}
+
+impl Older {
+    fn place(&self, sequence: TransactionSeq) -> Result<usize, usize> {
+        self.traded.binary_search_by_key(&sequence, |outcome| outcome.name.sequence())
+    }
+
+    fn get(&self, sequence: TransactionSeq) -> Option<Collected> {
+        match self.place(sequence) {
+            Ok(place) => Some(self.traded[place]),
+            Err(_) => self.ended.iter().rev().find(|outcome| outcome.name.sequence() == sequence).copied(),
+        }
+    }
+
+    /// Its offer stands.
+    fn put_traded(&mut self, outcome: Collected) {
+        match self.place(outcome.name.sequence()) {
+            Ok(place) => self.traded[place] = outcome,
+            Err(place) => {
+                make_room(&mut self.traded);
+                self.traded.insert(place, outcome);
+            }
+        }
+    }
+
+    /// Its offer does not stand any more.
+    fn put_ended(&mut self, outcome: Collected) {
+        if let Ok(place) = self.place(outcome.name.sequence()) {
+            self.traded.remove(place);
+            if self.traded.len() < self.traded.capacity() / 2 {
+                self.traded.shrink_to_fit();
+            }
+        }
+        push_of_most(&mut self.ended, outcome);
+    }
 }
 
 /// Number of the transaction, what is sold and what for, in the order of numbers.
@@ -267,13 +326,23 @@ impl Filled {
 }
 
 const _: () = assert!(size_of::<Standing>() == 40 && size_of::<Filled>() == 40 && size_of::<Collected>() == 40);
-const _: () = assert!(size_of::<OfAccount>() == 72);
+const _: () = assert!(size_of::<OfAccount>() == 80);
 
 /// Makes room for one more; a quarter beyond, for doubling would waste half of the memory.
 fn make_room<T>(all: &mut Vec<T>) {
     if all.len() == all.capacity() {
         all.reserve_exact(1 + all.len() / 4);
     }
+}
+
+/// Appends to outcomes, of which there are [`OUTCOMES_MAX`] at most: gives the first back where it has to go.
+fn push_of_most(all: &mut Vec<Collected>, outcome: Collected) -> Option<Collected> {
+    let first = (all.len() == OUTCOMES_MAX).then(|| all.remove(0));
+    if all.len() == all.capacity() {
+        all.reserve_exact((1 + all.len() / 4).min(OUTCOMES_MAX - all.len()));
+    }
+    all.push(outcome);
+    first
 }
 
 impl OfAccount {
@@ -304,13 +373,45 @@ impl OfAccount {
     fn collect(&mut self, outcome: Collected) {
         // One that was left out may be sent again under its number.
         self.outcomes.retain(|other| other.name.sequence() != outcome.name.sequence());
-        if self.outcomes.len() == OUTCOMES_MAX {
-            self.outcomes.remove(0);
+        if let Some(first) = push_of_most(&mut self.outcomes, outcome)
+            && !first.sold.is_zero()
+            && self.place(first.name.sequence()).is_ok()
+        {
+            self.older.get_or_insert_default().put_traded(first);
         }
-        if self.outcomes.len() == self.outcomes.capacity() {
-            self.outcomes.reserve_exact((1 + self.outcomes.len() / 4).min(OUTCOMES_MAX - self.outcomes.len()));
+    }
+
+    /// What is remembered of a transaction that is not among the last ones.
+    fn older(&self, sequence: TransactionSeq) -> Option<Collected> {
+        let known = self.older.as_ref().and_then(|older| older.get(sequence));
+        known.or_else(|| Some(Collected::of(&self.standing[self.place(sequence).ok()?])))
+    }
+
+    /// An offer that stands trades, and this is left of it.
+    fn note_fill(&mut self, fill: &OfferFill, left: Amount) {
+        if let Some(outcome) = self.outcome_mut(fill.sequence) {
+            outcome.add(fill);
+        } else if self.place(fill.sequence).is_ok()
+            && let Some(mut outcome) = self.older(fill.sequence)
+        {
+            outcome.add(fill);
+            let older = self.older.get_or_insert_default();
+            if left.is_zero() {
+                older.put_ended(outcome);
+            } else {
+                older.put_traded(outcome);
+            }
         }
-        self.outcomes.push(outcome);
+    }
+
+    /// An offer that stands ends, whatever is left of it.
+    fn note_end(&mut self, sequence: TransactionSeq) {
+        if self.outcome_mut(sequence).is_none()
+            && self.place(sequence).is_ok()
+            && let Some(outcome) = self.older(sequence)
+        {
+            self.older.get_or_insert_default().put_ended(outcome);
+        }
     }
 
     fn unpack(&self, outcome: &Collected) -> TransactionOutcome {
@@ -391,6 +492,47 @@ impl Offers {
         self.account(account).into_iter().flat_map(|of| of.outcomes.iter().rev().map(|outcome| of.unpack(outcome)))
     }
 
+    /// What came of one of an account's transactions: of its last ones, of those whose offers stand, and of as many more whose offers stood
+    /// for longer and ended last.
+    #[must_use]
+    pub fn outcome(&self, account: AccountId, sequence: TransactionSeq) -> Option<TransactionOutcome> {
+        let of = self.account(account)?;
+        let last = of.outcomes.iter().rev().find(|outcome| outcome.name.sequence() == sequence).copied();
+        last.or_else(|| of.older(sequence)).map(|outcome| of.unpack(&outcome))
+    }
+
+    /// Accounts of which older transactions are remembered, by id, and these: those whose offers stand, by number, and those whose offers
+    /// ended, the last one last.
+    pub(crate) fn older(&self) -> impl Iterator<Item = (AccountId, [Vec<TransactionOutcome>; 2])> {
+        self.accounts().filter_map(|(account, of)| {
+            let older = of.older.as_ref()?;
+            Some((account, [&older.traded, &older.ended].map(|all| all.iter().map(|outcome| of.unpack(outcome)).collect())))
+        })
+    }
+
+    /// As they are read from a snapshot, once the last ones are and what stands: whether they can be so.
+    pub(crate) fn push_older(&mut self, account: AccountId, [traded, ended]: [Vec<TransactionOutcome>; 2]) -> bool {
+        let of = self.account_mut(account);
+        let is_known = |outcome: &TransactionOutcome| of.outcomes.iter().any(|last| last.name.sequence() == outcome.sequence);
+        let stands = |outcome: &TransactionOutcome| {
+            of.place(outcome.sequence).is_ok_and(|place| of.standing[place].name == packed(outcome).name)
+        };
+        let is_of_offer = |outcome: &TransactionOutcome| outcome.dropped.is_none() && outcome.offer.is_some();
+        let is_right = |outcome: &TransactionOutcome| is_of_offer(outcome) && !is_known(outcome);
+        let has_traded = |outcome: &TransactionOutcome| outcome.offer.is_some_and(|offer| !offer.sold.is_zero());
+        let mut names: Vec<TransactionSeq> = ended.iter().map(|outcome| outcome.sequence).collect();
+        names.sort_unstable();
+        let can_be = traded.iter().all(|outcome| is_right(outcome) && has_traded(outcome) && stands(outcome))
+            && traded.is_sorted_by(|a, b| a.sequence < b.sequence)
+            && ended.iter().all(|outcome| is_right(outcome) && of.place(outcome.sequence).is_err())
+            && names.is_sorted_by(|a, b| a < b)
+            && ended.len() <= OUTCOMES_MAX
+            && !(traded.is_empty() && ended.is_empty());
+        let [traded, ended] = [traded, ended].map(|all| all.iter().map(packed).collect());
+        of.older = Some(Box::new(Older { traded, ended }));
+        can_be
+    }
+
     /// An account's standing offers, oldest first.
     pub fn of(&self, account: AccountId) -> impl Iterator<Item = StandingOffer> {
         self.account(account).into_iter().flat_map(|of| of.standing.iter().map(Standing::unpack))
@@ -434,6 +576,9 @@ impl Offers {
             bytes.standing += of.standing.capacity() * size_of::<Standing>();
             bytes.accounts += size_of::<OfAccount>() + of.fills.capacity() * size_of::<Filled>();
             bytes.accounts += of.outcomes.capacity() * size_of::<Collected>();
+            bytes.accounts += of.older.as_ref().map_or(0, |older| {
+                size_of::<Older>() + (older.traded.capacity() + older.ended.capacity()) * size_of::<Collected>()
+            });
         }
         bytes
     }
@@ -450,11 +595,7 @@ impl Offers {
             OfferChange::Traded { fill, left, limit: _ } => {
                 self.push_fill(account, *fill);
                 let of = self.account_mut(account);
-                if let Some(outcome) = of.outcome_mut(fill.sequence) {
-                    // At most what the offer had; what it bought, an account can hold.
-                    outcome.sold = outcome.sold.checked_add(fill.sold).unwrap_or(Amount::MAX);
-                    outcome.bought = outcome.bought.checked_add(fill.bought).unwrap_or(Amount::MAX);
-                }
+                of.note_fill(fill, *left);
                 if left.is_zero() {
                     return -i64::from(of.remove(fill.sequence));
                 }
@@ -463,7 +604,11 @@ impl Offers {
                 }
                 0
             }
-            OfferChange::Cancelled { sequence, .. } => -i64::from(self.account_mut(account).remove(*sequence)),
+            OfferChange::Cancelled { sequence, .. } => {
+                let of = self.account_mut(account);
+                of.note_end(*sequence);
+                -i64::from(of.remove(*sequence))
+            }
             OfferChange::Dropped { sequence, reason, market: _ } => {
                 if let Some(outcome) = self.account_mut(account).outcome_mut(*sequence) {
                     outcome.dropped = Some(*reason);
@@ -481,12 +626,7 @@ impl Offers {
 
     /// As it is read from a snapshot; what stands of its offer is known from elsewhere.
     pub(crate) fn push_outcome(&mut self, account: AccountId, outcome: &TransactionOutcome) {
-        let TransactionOutcome { market, sequence, block, dropped, offer } = *outcome;
-        let none = AssetId(0);
-        let (sell, buy) = offer.map_or((none, none), |offer| (offer.sell, offer.buy));
-        let (sold, bought) = offer.map_or((Amount::ZERO, Amount::ZERO), |offer| (offer.sold, offer.bought));
-        let (name, came) = (Name::new(sequence, sell, buy), BlockOf::new(market, block));
-        self.account_mut(account).collect(Collected { name, came, dropped, sold, bought });
+        self.account_mut(account).collect(packed(outcome));
     }
 
     /// Whether no other had its number.
@@ -504,6 +644,14 @@ impl Offers {
         }
         fills.push(Filled::pack(&fill));
     }
+}
+
+fn packed(outcome: &TransactionOutcome) -> Collected {
+    let TransactionOutcome { market, sequence, block, dropped, offer } = *outcome;
+    let none = AssetId(0);
+    let (sell, buy) = offer.map_or((none, none), |offer| (offer.sell, offer.buy));
+    let (sold, bought) = offer.map_or((Amount::ZERO, Amount::ZERO), |offer| (offer.sold, offer.bought));
+    Collected { name: Name::new(sequence, sell, buy), came: BlockOf::new(market, block), dropped, sold, bought }
 }
 
 /// Whatever room they have.
@@ -556,6 +704,83 @@ mod tests {
         assert_eq!(last.offer, Some(OfferOutcome { standing: None, ..traded }));
         (10..10 + 2 * OUTCOMES_MAX as u64).for_each(|number| offers.collected(account, market, TransactionSeq(number), 7));
         assert_eq!(offers.outcomes_newest_first(account).count(), OUTCOMES_MAX);
+    }
+
+    #[test]
+    fn an_offer_that_stands_for_long_has_an_outcome_as_long_as_it_stands_and_after() {
+        let (account, market, stated) = (AccountId(3), BatchMarketId(0), BatchPrice::ONE);
+        let (sell, buy) = (AssetId(1), AssetId(2));
+        let mut offers = Offers::default();
+        let collect = |offers: &mut Offers, numbers: std::ops::Range<u64>| {
+            for number in numbers {
+                offers.collected(account, market, TransactionSeq(number), number / 64);
+                let sequence = TransactionSeq(number);
+                let (tie, block) = (number, number / 64);
+                offers.apply(
+                    account,
+                    &OfferChange::Opened(StandingOffer {
+                        market,
+                        sequence,
+                        sell,
+                        buy,
+                        amount: amount(10),
+                        stated,
+                        limit: stated,
+                        tie,
+                        block,
+                    }),
+                );
+            }
+        };
+        let trade = |offers: &mut Offers, number: u64, sold: u64, left: u64| {
+            let (sequence, time) = (TransactionSeq(number), TimeNs(number));
+            let (sold, bought) = (amount(sold), amount(3 * sold));
+            let fill = OfferFill { market, sequence, block: 9, sell, buy, sold, bought, time };
+            offers.apply(account, &OfferChange::Traded { fill, left: amount(left), limit: None });
+        };
+        let cancel = |offers: &mut Offers, number: u64, left: u64| {
+            offers.apply(account, &OfferChange::Cancelled { market, sequence: TransactionSeq(number), sell, amount: amount(left) });
+        };
+        let of = |offers: &Offers, number: u64| {
+            let outcome = offers.outcome(account, TransactionSeq(number))?;
+            let OfferOutcome { sold, bought, standing, .. } = outcome.offer.unwrap();
+            assert_eq!((outcome.sequence, outcome.dropped, bought.get()), (TransactionSeq(number), None, 3 * sold.get()));
+            assert_eq!(outcome.block, number / 64);
+            Some((sold.get(), standing.map(Amount::get)))
+        };
+        collect(&mut offers, 1..6);
+        trade(&mut offers, 1, 4, 6);
+        trade(&mut offers, 2, 4, 6);
+        // So many come later that none of these is among the last ones.
+        collect(&mut offers, 64..64 + 2 * OUTCOMES_MAX as u64);
+        assert_eq!(offers.outcomes_newest_first(account).count(), OUTCOMES_MAX, "the list has the last ones");
+        assert_eq!([1, 2, 3].map(|number| of(&offers, number)), [Some((4, Some(6))), Some((4, Some(6))), Some((0, Some(10)))]);
+        trade(&mut offers, 1, 1, 5);
+        trade(&mut offers, 1, 5, 0);
+        cancel(&mut offers, 2, 6);
+        trade(&mut offers, 3, 10, 0);
+        cancel(&mut offers, 4, 10);
+        trade(&mut offers, 5, 2, 8);
+        let expected = [(10, None), (4, None), (10, None), (0, None), (2, Some(8))].map(Some);
+        assert_eq!([1, 2, 3, 4, 5].map(|number| of(&offers, number)), expected);
+        assert_eq!(of(&offers, 6), None);
+        // Of those that end, as many as of the last ones are kept.
+        let older = 64..64 + OUTCOMES_MAX as u64;
+        older.clone().for_each(|number| trade(&mut offers, number, 10, 0));
+        assert_eq!([1, 2, 3, 4, 5].map(|number| of(&offers, number)), [None, None, None, None, Some((2, Some(8)))]);
+        assert!(older.clone().all(|number| of(&offers, number) == Some((10, None))));
+        // The last ones are where they were.
+        let last = older.end;
+        trade(&mut offers, last, 10, 0);
+        assert_eq!((of(&offers, last), of(&offers, 64)), (Some((10, None)), Some((10, None))));
+        // What does not stand any more trades no more.
+        let before = offers.clone();
+        trade(&mut offers, 70, 1, 3);
+        cancel(&mut offers, 70, 3);
+        assert_eq!((of(&offers, 70), of(&before, 70)), (Some((10, None)), Some((10, None))));
+        let of_account = offers.account(account).unwrap();
+        let older = of_account.older.as_ref().unwrap();
+        assert_eq!((older.traded.len(), older.ended.len()), (1, OUTCOMES_MAX));
     }
 
     fn amount(units: u64) -> Amount {

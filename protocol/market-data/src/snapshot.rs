@@ -20,10 +20,11 @@ use crate::ticker::DayStats;
 
 /// First bytes of a snapshot: its kind, then its version in the highest byte. Version 1 held the standing orders too,
 /// version 2 no batch markets, version 3 did not say how good their blocks are, version 4 what came of transactions, version 5 (which is
-/// read too) not what a candle's trades were worth.
-const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 6 };
-/// The version before.
-const MARKET_DATA_BEFORE: Kind = Kind { version: 5, ..MARKET_DATA };
+/// read too) not what a candle's trades were worth, version 6 (which is read too) not what came of an account's older transactions.
+const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 7 };
+/// Versions before that are read.
+const WITHOUT_VALUES: u8 = 5;
+const WITHOUT_OLDER_OUTCOMES: u8 = 6;
 const PUBLIC_BOOKS: Kind = Kind { name: *b"WLRSPB\0", version: 1 };
 
 struct Kind {
@@ -109,10 +110,12 @@ impl MarketData {
 
     /// The state that `bytes` are.
     pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
-        let has_values = MARKET_DATA_BEFORE.check(bytes).is_err();
-        if has_values {
-            MARKET_DATA.check(bytes)?;
-        }
+        let version = match MARKET_DATA.check(bytes) {
+            Ok(()) => MARKET_DATA.version,
+            Err(RestoreError::Version { got: got @ (WITHOUT_VALUES | WITHOUT_OLDER_OUTCOMES), .. }) => got,
+            Err(error) => return Err(error),
+        };
+        let (has_values, has_older) = (version > WITHOUT_VALUES, version > WITHOUT_OLDER_OUTCOMES);
         let r = &mut Reader::new(bytes);
         r.u64()?;
         let mut data = Self::new();
@@ -125,7 +128,7 @@ impl MarketData {
             data.by_symbol.insert(feed.spec().symbol, feed.spec().instrument);
             data.instruments.push(feed);
         }
-        (data.batches, data.offers) = crate::batch_snapshot::get(r)?;
+        (data.batches, data.offers) = crate::batch_snapshot::get(r, has_older)?;
         r.clone().finish()?;
         Ok(data)
     }

@@ -23,20 +23,26 @@ pub enum Answer {
     Unknown,
 }
 
-#[derive(Debug)]
+/// What is known of a message without its bytes.
+#[derive(Clone, Copy, Debug)]
 struct Stored {
     sent_ns: u64,
     release_ns: u64,
-    bytes: Box<[u8]>,
+    /// Bytes of all messages up to this one, those that are no longer here included.
+    end: u64,
 }
 
-/// The latest messages of one channel, in bounded memory.
+/// The latest messages of one channel, in bounded memory. Once it is full it allocates nothing more, however many messages follow.
 #[derive(Debug)]
 pub struct Rewinder {
     channel: u32,
     /// Number of the first stored message.
     first: u64,
     stored: VecDeque<Stored>,
+    /// The stored messages, one after the other.
+    contents: VecDeque<u8>,
+    /// Bytes of the messages that are no longer here.
+    gone: u64,
     bytes: usize,
     bytes_max: usize,
     packet_bytes: usize,
@@ -46,7 +52,16 @@ impl Rewinder {
     /// An empty one, whose first message will be `next`. It keeps about `bytes_max` bytes.
     #[must_use]
     pub const fn new(channel: u32, next: u64, bytes_max: usize) -> Self {
-        Self { channel, first: next, stored: VecDeque::new(), bytes: 0, bytes_max, packet_bytes: PACKET_BYTES_MAX }
+        Self {
+            channel,
+            first: next,
+            stored: VecDeque::new(),
+            contents: VecDeque::new(),
+            gone: 0,
+            bytes: 0,
+            bytes_max,
+            packet_bytes: PACKET_BYTES_MAX,
+        }
     }
 
     /// The same one, which answers with packets of so many bytes at most.
@@ -78,14 +93,18 @@ impl Rewinder {
     /// # Panics
     /// Where the message is not the next one, or longer than a packet: nobody could have sent it.
     pub fn push(&mut self, message: &Message<'_>) {
-        assert!(message.number == self.next() && message.bytes.len() <= MESSAGE_BYTES_MAX, "the next message of the channel");
-        self.bytes += message.bytes.len() + MESSAGE_OVERHEAD_BYTES;
-        let Message { sent_ns, release_ns, .. } = *message;
-        self.stored.push_back(Stored { sent_ns, release_ns, bytes: message.bytes.into() });
+        let Message { number, sent_ns, release_ns, bytes } = *message;
+        assert!(number == self.next() && bytes.len() <= MESSAGE_BYTES_MAX, "the next message of the channel");
+        self.bytes += bytes.len() + MESSAGE_OVERHEAD_BYTES;
+        self.contents.extend(bytes);
+        self.stored.push_back(Stored { sent_ns, release_ns, end: self.gone + self.contents.len() as u64 });
         while self.bytes > self.bytes_max
-            && let Some(gone) = self.stored.pop_front()
+            && let Some(oldest) = self.stored.pop_front()
         {
-            self.bytes -= gone.bytes.len() + MESSAGE_OVERHEAD_BYTES;
+            let length = (oldest.end - self.gone) as usize;
+            drop(self.contents.drain(..length));
+            self.gone = oldest.end;
+            self.bytes -= length + MESSAGE_OVERHEAD_BYTES;
             self.first += 1;
         }
     }
@@ -98,32 +117,40 @@ impl Rewinder {
         let Some(from) = request.first.checked_sub(self.first) else {
             return Answer::GoneBefore(self.first);
         };
-        let mut asked = self.stored.range(from as usize..).take(request.count.into()).peekable();
-        let (mut number, mut written) = (request.first, 0);
-        let mut writer = PacketWriter::up_to(self.packet_bytes);
+        let mut at = from as usize;
+        let end = self.stored.len().min(at + usize::from(request.count));
+        let (mut writer, mut room, mut written) = (PacketWriter::up_to(self.packet_bytes), [0; MESSAGE_BYTES_MAX], 0);
         // Messages of one packet have one release time: none comes out earlier than it may.
-        while let Some((sent_ns, release_ns)) = asked.peek().map(|next| (next.sent_ns, next.release_ns))
-            && written < ANSWER_PACKETS_MAX
-        {
-            while asked
-                .next_if(|next| (next.sent_ns, next.release_ns) == (sent_ns, release_ns) && writer.push(&next.bytes))
-                .is_some()
-            {}
+        while at < end && written < ANSWER_PACKETS_MAX {
+            let (Stored { sent_ns, release_ns, .. }, first) = (self.stored[at], self.first + at as u64);
+            let is_of_packet = |stored: &Stored| (stored.sent_ns, stored.release_ns) == (sent_ns, release_ns);
+            while at < end && is_of_packet(&self.stored[at]) && writer.push(self.content(at, &mut room)) {
+                at += 1;
+            }
             let count = writer.count();
-            let header =
-                Header { kind: Kind::Again, count, channel: self.channel, tree, packet: 0, first: number, sent_ns, release_ns };
+            let header = Header { kind: Kind::Again, count, channel: self.channel, tree, packet: 0, first, sent_ns, release_ns };
             let mut bytes = Vec::new();
             writer.finish(&header, key, &mut bytes);
             packets.push(bytes);
-            number += u64::from(count);
             written += 1;
         }
         Answer::Sent
+    }
+
+    /// The bytes of a stored message, which may lie in two pieces: they are copied to `room`.
+    fn content<'r>(&self, at: usize, room: &'r mut [u8; MESSAGE_BYTES_MAX]) -> &'r [u8] {
+        let start = at.checked_sub(1).map_or(self.gone, |before| self.stored[before].end);
+        let [start, end] = [start, self.stored[at].end].map(|place| (place - self.gone) as usize);
+        let room = &mut room[..end - start];
+        room.iter_mut().zip(self.contents.range(start..end)).for_each(|(to, byte)| *to = *byte);
+        room
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use walras_random::Random;
+
     use super::*;
     use crate::packet::Packet;
 
@@ -165,6 +192,29 @@ mod tests {
         let (answer, numbers) = ask(&rewinder, 111, u16::MAX);
         assert_eq!((answer, numbers), (Answer::Sent, (111..111 + 3 * ANSWER_PACKETS_MAX as u64).collect()), "a bounded answer");
         assert_eq!(rewinder.answer(&Request { channel: 4, first: 110, count: 1 }, 1, &key, &mut Vec::new()), Answer::Unknown);
+    }
+
+    /// Next to a list of all messages: they have any length, so that some lie over the end of the room in which all are kept.
+    #[test]
+    fn messages_of_any_length_come_back_as_they_were() {
+        let (key, draw) = (TreeKey::new([5; 32]), &mut Random::new(3));
+        let (mut rewinder, mut all) = (Rewinder::new(3, 1, 5_000), Vec::<Vec<u8>>::new());
+        for number in 1..=3_000_u64 {
+            let bytes: Vec<u8> = (0..draw.below(200)).map(|at| (number + at) as u8).collect();
+            rewinder.push(&message(number, &bytes));
+            all.push(bytes);
+            let (first, mut packets) = (rewinder.first + draw.below(number + 1 - rewinder.first), Vec::new());
+            assert_eq!(rewinder.answer(&Request { channel: 3, first, count: 9 }, 1, &key, &mut packets), Answer::Sent);
+            let came = packets.iter().flat_map(|bytes| Packet::decode(bytes, &key).unwrap().messages());
+            let mut next = first;
+            for (number, bytes) in came {
+                assert_eq!((number, bytes), (next, &all[number as usize - 1][..]));
+                next += 1;
+            }
+            assert_eq!(next, (first + 9).min(number + 1));
+            let kept: usize = all[rewinder.first as usize - 1..].iter().map(|bytes| bytes.len() + MESSAGE_OVERHEAD_BYTES).sum();
+            assert!(kept == rewinder.bytes() && kept <= 5_000, "{kept} bytes, {} counted", rewinder.bytes());
+        }
     }
 
     #[test]

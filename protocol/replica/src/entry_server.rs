@@ -6,7 +6,7 @@ use walras_fix_orders::{Catalog, FixServer, Memory};
 use walras_gateway::session::{Ended, FrameOutcome, Host, SessionServer, SessionStart};
 use walras_gateway::{Principal, Refusal};
 use walras_sequencer::GatewayTime;
-use walras_types::{AccountId, Answer, Ordinal, RejectReason, TimeNs};
+use walras_types::{AccountId, Answer, ClientOrderName, Ordinal, RejectReason, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report};
 
 /// Binary order entry, or FIX.
@@ -70,13 +70,13 @@ impl EntryServer {
         }
     }
 
-    /// They come in order from the logon on, so none is missing.
-    pub(crate) fn report(&mut self, report: &Report<'_>) {
+    /// They come in order from the logon on, so none is missing. Binary order entry has numbers of orders and no texts.
+    pub(crate) fn report(&mut self, report: &Report<'_>, name: Option<ClientOrderName>) {
         match self {
             Self::Binary(server) => {
                 let _ = server.report(report);
             }
-            Self::Fix(server) => server.report(report),
+            Self::Fix(server) => server.report(report, name),
         }
     }
 

@@ -49,11 +49,13 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             }
             LeafMessage::Leave { session } => leaves.leave(leaf, session),
             LeafMessage::List => leaves.list(leaf, self.sequencer.engine(), effects),
+            LeafMessage::Names => leaves.name(leaf, self.sequencer.engine(), effects),
             LeafMessage::Gateway(_) | LeafMessage::Attach { .. } => {}
             LeafMessage::Attached { .. } | LeafMessage::Detached { .. } | LeafMessage::Begun { .. } => {}
             LeafMessage::NotBegun { .. } | LeafMessage::Answered { .. } | LeafMessage::Opened { .. } => {}
             LeafMessage::Reported { .. } | LeafMessage::Cancelled { .. } | LeafMessage::Busy => {}
             LeafMessage::Asset(_) | LeafMessage::Instrument(_) | LeafMessage::Listed | LeafMessage::Published(_) => {}
+            LeafMessage::Version(_) => {}
         }
     }
 

@@ -19,6 +19,7 @@ use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, Sessio
 use walras_wire::{Command, Event, OpenSession, OrderCommand, OrderEvent, SessionCommand, SessionEvent};
 
 use crate::effect::{Effect, WaiterAnswer};
+use crate::entry_names::EntryNames;
 use crate::feed::{self, FeedPart, FeedPiece};
 use crate::leaf::PublicationMark;
 use crate::leaves::{CancelledBy, Leaves};
@@ -75,6 +76,8 @@ pub(crate) struct ReplicaHost<P, D> {
     /// Threads that share the work of a block.
     pub(crate) threads: NonZero<usize>,
     pub(crate) deltas: Vec<(AccountId, AccountDelta)>,
+    /// What the owners of the present entry's orders call them by.
+    pub(crate) names: EntryNames,
     /// What it began with has been applied. Entries before that were published before: nobody is there to whom they are new.
     pub(crate) is_live: bool,
 }
@@ -221,11 +224,11 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     }
 
     fn report(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event]) {
-        let Self { reports, entry, leaves, effects, .. } = self;
-        for event in events {
-            reports.on_event(log_index, time, event, |account, report| {
-                entry.report(account, report);
-                leaves.report(account, report, effects);
+        let Self { reports, entry, leaves, effects, names, .. } = self;
+        for (event, names) in names.with(events) {
+            reports.on_named_event(log_index, time, event, names, |account, report, name| {
+                entry.report(account, report, name);
+                leaves.report(account, report, name, effects);
             });
             if let Event::Session(SessionEvent::Closed(closed)) = event {
                 entry.closed(closed.session);
@@ -314,7 +317,8 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
 
     fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
         let (log_index, time) = (applied.entry.log_index, applied.entry.time);
-        let Self { derived, deltas, probe, fair, publishing, .. } = self;
+        let Self { derived, deltas, names, probe, fair, publishing, .. } = self;
+        names.take(&derived.histories, applied.entry.content.command(), applied.events);
         if let Err(error) = derived.on_entry(engine, applied.entry, applied.events, deltas) {
             probe.inconsistent(error);
         }

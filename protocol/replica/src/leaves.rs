@@ -10,7 +10,7 @@ use walras_engine::Engine;
 use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{Reports, Resend, SessionStart};
 use walras_sequencer::GatewayMessage;
-use walras_types::{AccountId, Answer, NonceFingerprint, Ordinal, RejectReason, SessionId, TimeNs};
+use walras_types::{AccountId, Answer, ClientOrderName, NonceFingerprint, Ordinal, RejectReason, SessionId, TimeNs};
 use walras_wire::order_entry::{Report, ReportsWanted};
 use walras_wire::{Event, InstrumentEvent, OpenSession, VenueEvent};
 
@@ -36,6 +36,8 @@ struct Linked {
     shown: Option<Stamp>,
     /// It has asked for the lists.
     lists: bool,
+    /// It has asked for the texts of orders.
+    names: bool,
 }
 
 impl Linked {
@@ -109,7 +111,8 @@ impl Leaves {
     pub(crate) fn ask(&mut self, leaf: ReplicaId, epoch: u64) {
         self.forget(leaf);
         let (sessions, accounts, cancels) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        self.linked.insert(leaf, Linked { epoch, is_attached: false, sessions, accounts, cancels, shown: None, lists: false });
+        let (is_attached, shown, lists, names) = (false, None, false, false);
+        self.linked.insert(leaf, Linked { epoch, is_attached, sessions, accounts, cancels, shown, lists, names });
     }
 
     /// Nothing more is known of a leaf.
@@ -209,10 +212,23 @@ impl Leaves {
         send(effects, leaf, &LeafMessage::Listed);
     }
 
-    /// An entry's events: leaves that know the lists hear what is new in them.
+    /// A leaf wants its reports with the texts of orders from now on, and to know the engine's version.
+    pub(crate) fn name(&mut self, leaf: ReplicaId, engine: &Engine, effects: &mut Vec<Effect>) {
+        if let Some(linked) = self.linked.get_mut(&leaf) {
+            linked.names = true;
+            send(effects, leaf, &LeafMessage::Version(engine.version()));
+        }
+    }
+
+    /// An entry's events: leaves that know the lists hear what is new in them, and those that know the version hear of another one.
     pub(crate) fn list_new(&self, events: &[Event], effects: &mut Vec<Effect>) {
-        for (leaf, _) in self.linked.iter().filter(|(_, linked)| linked.lists) {
-            events.iter().filter_map(listed).for_each(|message| send(effects, *leaf, &message));
+        for (leaf, linked) in &self.linked {
+            if linked.lists {
+                events.iter().filter_map(listed).for_each(|message| send(effects, *leaf, &message));
+            }
+            if linked.names {
+                events.iter().filter_map(version_set).for_each(|message| send(effects, *leaf, &message));
+            }
         }
     }
 
@@ -249,6 +265,7 @@ impl Leaves {
             let reason = RejectReason::Throttled;
             return send(effects, leaf, &LeafMessage::NotBegun { session, logon_seq, reason });
         }
+        let has_names = linked.names;
         let before = linked.forget(session);
         // Of two connections that share it, one may want reports.
         let wanted_before = before.map_or(ReportsWanted::None, |before| before.wanted);
@@ -261,9 +278,9 @@ impl Leaves {
         }
         send(effects, leaf, &LeafMessage::Begun { logon_seq, start });
         if let Some(account) = account.filter(|_| start.reports_from <= start.report_seq)
-            && let Resend::Found(missed) = reports.resend(account, start.reports_from - 1)
+            && let Resend::Found(missed) = reports.resend_named(account, start.reports_from - 1)
         {
-            missed.for_each(|report| reported(effects, leaf, account, &report));
+            missed.for_each(|(report, name)| reported(effects, leaf, account, &report, name.filter(|_| has_names)));
         }
     }
 
@@ -321,11 +338,11 @@ impl Leaves {
         }
     }
 
-    /// Something concerns an account.
-    pub(crate) fn report(&self, account: AccountId, report: &Report<'_>, effects: &mut Vec<Effect>) {
+    /// Something concerns an account: an order perhaps, which its owner may call by a text.
+    pub(crate) fn report(&self, account: AccountId, report: &Report<'_>, name: Option<ClientOrderName>, effects: &mut Vec<Effect>) {
         for (leaf, linked) in &self.linked {
             if linked.accounts.contains_key(&account) {
-                reported(effects, *leaf, account, report);
+                reported(effects, *leaf, account, report, name.filter(|_| linked.names));
             }
         }
     }
@@ -379,8 +396,14 @@ fn listed(event: &Event) -> Option<LeafMessage> {
     Some(LeafMessage::Instrument(Box::new(*spec)))
 }
 
-fn reported(effects: &mut Vec<Effect>, leaf: ReplicaId, account: AccountId, report: &Report<'_>) {
-    effects.push(Effect::Send { to: leaf, bytes: LeafMessage::encode_report(account, report) });
+/// What leaves hear of an event that sets the engine's version.
+fn version_set(event: &Event) -> Option<LeafMessage> {
+    let Event::Venue(VenueEvent::EngineVersionSet(version)) = event else { return None };
+    Some(LeafMessage::Version(*version))
+}
+
+fn reported(effects: &mut Vec<Effect>, leaf: ReplicaId, account: AccountId, report: &Report<'_>, name: Option<ClientOrderName>) {
+    effects.push(Effect::Send { to: leaf, bytes: LeafMessage::encode_report(account, report, name) });
 }
 
 #[cfg(test)]

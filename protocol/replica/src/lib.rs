@@ -18,6 +18,7 @@
 mod effect;
 mod entry_backend;
 mod entry_host;
+mod entry_names;
 mod entry_server;
 mod feed;
 mod from_leaves;

@@ -10,7 +10,7 @@ use walras_gateway::session::{
 };
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_sequencer::{GatewayTime, NotTaken, SessionUse};
-use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{AccountId, Answer, ClientOrderName, EngineVersion, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, OpenSession};
 
@@ -128,17 +128,20 @@ pub struct OrderEntry {
     immediate: Vec<Immediate>,
     fix: Option<FixSettings>,
     catalog: Arc<Catalog>,
-    /// Instruments and assets in `catalog`.
-    listed: (usize, usize),
-    /// FIX sessions between their connections.
-    remembered: BTreeMap<(AccountId, u64), Memory>,
+    /// Instruments and assets in `catalog`, and under which version of the engine.
+    listed: (usize, usize, EngineVersion),
+    /// FIX sessions between their connections, each with how many were remembered before it.
+    remembered: BTreeMap<(AccountId, u64), (u64, Memory)>,
+    /// How many were ever remembered.
+    remembered_count: u64,
     /// When a FIX connection has something to do without input.
     fix_look_ns: u64,
     /// Past reports that logons may still be sent.
     pub(crate) resends: Resends,
 }
 
-/// FIX sessions that are remembered between their connections: under 2 MiB each.
+/// FIX sessions that are remembered between their connections, under 4 MiB each: half of it for what was sent, at most 8,192 messages, and
+/// half for orders ([`walras_fix_orders::REMEMBERED_BYTES_MAX`]).
 const REMEMBERED_MAX: usize = 256;
 
 /// What a connection speaks.
@@ -176,8 +179,9 @@ impl OrderEntry {
             immediate: Vec::new(),
             fix: None,
             catalog: Arc::new(Catalog::default()),
-            listed: (0, 0),
+            listed: (0, 0, EngineVersion(0)),
             remembered: BTreeMap::new(),
+            remembered_count: 0,
             fix_look_ns: u64::MAX,
             resends: Resends::new(settings.resends),
         }
@@ -188,12 +192,13 @@ impl OrderEntry {
         self.fix = Some(settings);
     }
 
-    /// Follows the engine's instruments, which are never taken away.
+    /// Follows the engine's instruments, which are never taken away, and its version.
     pub(crate) fn follow_instruments(&mut self, engine: &Engine) {
-        let listed = (engine.instruments().len(), engine.assets().len());
+        let listed = (engine.instruments().len(), engine.assets().len(), engine.version());
         if listed != self.listed && self.fix.is_some() {
             self.listed = listed;
-            self.set_catalog(&Arc::new(Catalog::of(engine.instruments().map(|view| view.spec), engine.assets())));
+            let catalog = Catalog::of(engine.instruments().map(|view| view.spec), engine.assets());
+            self.set_catalog(&Arc::new(catalog.under(engine.version())));
         }
     }
 
@@ -441,10 +446,10 @@ impl OrderEntry {
         }
         if let (Some(account), Some(connection)) = (account, connection_at(&mut self.connections, stream))
             && start.reports_from <= start.report_seq
-            && let Resend::Found(missed) = reports.resend(account, start.reports_from - 1)
+            && let Resend::Found(missed) = reports.resend_named(account, start.reports_from - 1)
         {
-            for report in missed {
-                connection.server.report(&report);
+            for (report, name) in missed {
+                connection.server.report(&report, name);
             }
         }
     }
@@ -476,7 +481,7 @@ impl OrderEntry {
         }
         join(by_session, session, stream.place);
         connection.session = Some(session);
-        let memory = connection.server.remembered_as().and_then(|name| remembered.remove(&name));
+        let memory = connection.server.remembered_as().and_then(|name| remembered.remove(&name)).map(|(_, memory)| memory);
         connection.server.opened(now_ns, start, memory);
         if let Some(account) = connection.account {
             join(by_account, account, stream.place);
@@ -499,12 +504,16 @@ impl OrderEntry {
 
     /// Keeps what a connection that is over leaves to the next one of its session.
     fn remember(&mut self, place: usize) {
-        let Self { connections, remembered, .. } = self;
+        let Self { connections, remembered, remembered_count, .. } = self;
         let memory = connections.get_mut(place).and_then(Option::as_mut).and_then(|connection| connection.server.take_memory());
         if let Some((account, token, memory)) = memory {
-            remembered.insert((account, token), memory);
+            *remembered_count += 1;
+            remembered.insert((account, token), (*remembered_count, memory));
             if remembered.len() > REMEMBERED_MAX {
-                remembered.pop_first();
+                let oldest = remembered.iter().min_by_key(|(_, (count, _))| *count).map(|(name, _)| *name);
+                if let Some(oldest) = oldest {
+                    remembered.remove(&oldest);
+                }
             }
         }
     }
@@ -657,12 +666,12 @@ impl OrderEntry {
         }
     }
 
-    /// Something concerns an account.
-    pub(crate) fn report(&mut self, account: AccountId, report: &Report<'_>) {
+    /// Something concerns an account: an order perhaps, which its owner may call by a text.
+    pub(crate) fn report(&mut self, account: AccountId, report: &Report<'_>, name: Option<ClientOrderName>) {
         let Self { by_account, connections, dirty, .. } = self;
         for &place in by_account.get(&account).into_iter().flatten() {
             let Some(connection) = &mut connections[place] else { continue };
-            connection.server.report(report);
+            connection.server.report(report, name);
             connection.mark_dirty(dirty);
         }
     }

@@ -24,6 +24,7 @@ use walras_wire::{BatchCommand, Command, SubmitTransaction, VenueCommand, encode
 
 use crate::effect::{Effect, HandoverReason, WaiterAnswer};
 use crate::entry_backend::Backend;
+use crate::entry_names::EntryNames;
 use crate::feed;
 use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
 use crate::leaderless::Leaderless;
@@ -202,6 +203,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             writing: 0,
             threads,
             deltas: Vec::new(),
+            names: EntryNames::default(),
             is_live: false,
         };
         let known_from = host.publishing.as_ref().map(|publishing| publishing.publications.known_from());
@@ -478,7 +480,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             && let Some(to) = sequencer.heir()
         {
             host.effects.push(Effect::HandsOver { to, why: HandoverReason::IdleMarket(market) });
-            // Where it is refused it is tried again, after as many blocks.
+            // Where it is refused it is tried again, after twice as many blocks.
             let _ = sequencer.transfer_to(at.now_ns, to, host)?;
         }
         Ok(())
@@ -806,7 +808,11 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
 
     /// Whether a batch may keep a transaction, as far as it can be known before the batch is closed.
     fn check_transaction(&self, market: BatchMarketId, signed: &SignedTransaction) -> Result<(), RejectReason> {
-        self.sequencer.engine().check_transaction(market, &signed.transaction).map_err(DropReason::refusal)?;
+        let engine = self.sequencer.engine();
+        if !engine.knows_transaction(&signed.transaction) {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
+        engine.check_transaction(market, &signed.transaction).map_err(DropReason::refusal)?;
         self.host.derived.market.offers().admits(&signed.transaction)
     }
 

@@ -8,6 +8,7 @@ use walras_sequencer::Entry;
 use walras_types::{AccountId, ClientOrderName, OrderId};
 use walras_wire::{BatchEvent, Event, OrderEvent};
 
+use crate::entry_names::EntryNames;
 use crate::frozen::{FrozenState, split_parts};
 
 /// The last part of a snapshot: so many dead man's switches it had, before the engine kept them.
@@ -123,10 +124,11 @@ impl State {
     /// # Errors
     /// What is derived does not follow from what was before; the rest is applied all the same.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), Inconsistency> {
-        let (mut events, mut deltas) = (Vec::new(), Vec::new());
+        let (mut events, mut deltas, mut names) = (Vec::new(), Vec::new(), EntryNames::default());
         entry.apply(&mut self.engine, &mut events);
-        for event in &events {
-            self.reports.on_event(entry.log_index, entry.time, event, |_, _| ());
+        names.take(&self.derived.histories, entry.content.command(), &events);
+        for (event, names) in names.with(&events) {
+            self.reports.on_named_event(entry.log_index, entry.time, event, names, |_, _, _| ());
         }
         self.derived.on_entry(&self.engine, entry, &events, &mut deltas)
     }

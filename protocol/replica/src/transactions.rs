@@ -99,8 +99,7 @@ impl TransactionFrames {
     }
 }
 
-/// Refuses what is joined with a refused one, of transactions that came together. A batch would keep the last one of a chain without the
-/// others.
+/// Refuses what is joined with a refused one, of transactions that came together: none of a chain is kept without the others.
 pub fn refuse_torn(transactions: &[SignedTransaction], verdicts: &mut [Result<(), RejectReason>]) {
     if verdicts.iter().all(Result::is_ok) {
         return;
@@ -126,7 +125,7 @@ pub(crate) fn collected(events: &[Event]) -> Result<u64, RejectReason> {
 
 #[cfg(test)]
 mod tests {
-    use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction, Payment, TransactionSeq};
+    use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction, Joined, Payment, TransactionSeq};
 
     use super::*;
 
@@ -160,14 +159,15 @@ mod tests {
 
     #[test]
     fn nothing_is_taken_that_is_joined_with_a_refused_one() {
-        let of = |sequence, is_joined| {
+        let of = |sequence, joined| {
             let mut signed = signed();
             signed.transaction.sequence = TransactionSeq(sequence);
-            signed.transaction.terms.is_joined = is_joined;
+            signed.transaction.terms.joined = joined;
             signed
         };
-        let sent = [of(4, true), of(5, false), of(8, false), of(6, true), of(7, true)];
-        let [forbidden, joined] = [Err(RejectReason::Forbidden), Err(RejectReason::Malformed)];
+        let [first, middle, last] = [Joined::First, Joined::Middle, Joined::Last];
+        let sent = [of(4, Joined::Next), of(5, Joined::No), of(8, last), of(6, first), of(7, middle)];
+        let [forbidden, joined] = [Err(RejectReason::Forbidden), Err(RejectReason::JoinedRefused)];
         for (refused, expected) in [
             (0, [forbidden, joined, Ok(()), Ok(()), Ok(())]),
             (1, [joined, forbidden, Ok(()), Ok(()), Ok(())]),

@@ -39,8 +39,9 @@ const PAUSE_NS_MIN: u64 = 20_000_000;
 const PAUSE_NS_MAX: u64 = 10_000_000_000;
 
 /// A leader in whose term a market was set aside as a whole in so many blocks in a row hands over: its solver, or its operator,
-/// keeps the market from trading.
-const IDLE_BLOCKS_MAX: u32 = 8;
+/// keeps the market from trading. Where it was idle for longer before that term, the leader has as many blocks as that: no leader may
+/// clear what stands, and then leaders change less and less often.
+const IDLE_BLOCKS_MAX: u64 = 8;
 
 /// A closed batch for which prices and amounts are wanted.
 #[derive(Clone, Debug)]
@@ -129,8 +130,22 @@ struct Solving {
 #[derive(Debug, Default)]
 pub struct BatchDriver {
     markets: BTreeMap<BatchMarketId, Driven>,
-    /// Blocks in a row, since this replica leads, in which nothing traded of what could.
-    idle_blocks: BTreeMap<BatchMarketId, u32>,
+    /// Every replica counts them, under any leader.
+    idle: BTreeMap<BatchMarketId, Idle>,
+}
+
+/// Blocks in a row in which nothing traded of what could.
+#[derive(Clone, Copy, Debug, Default)]
+struct Idle {
+    blocks: u64,
+    /// How many of them there were when this replica began to lead, or last asked to be replaced.
+    before: u64,
+}
+
+impl Idle {
+    fn is_too_long(self) -> bool {
+        self.blocks - self.before >= self.before.max(IDLE_BLOCKS_MAX)
+    }
 }
 
 impl BatchDriver {
@@ -140,16 +155,18 @@ impl BatchDriver {
         Self::default()
     }
 
-    /// Another replica leads, or this one in a new term: what was asked for is forgotten, and begun again from the state.
+    /// Another replica leads, or this one in a new term: what was asked for is forgotten, and begun again from the state. For how long
+    /// markets were idle is not forgotten.
     pub fn start_over(&mut self) {
         self.markets.clear();
-        self.idle_blocks.clear();
+        self.idle.values_mut().for_each(|idle| idle.before = idle.blocks);
     }
 
-    /// A market whose every block was set aside as a whole for so long that another replica should lead. Counting begins again.
+    /// A market whose every block was set aside as a whole for so long that another replica should lead. The next time is after twice as
+    /// many blocks, under any leader, until a block trades.
     pub fn take_idle_market(&mut self) -> Option<BatchMarketId> {
-        let (&market, _) = self.idle_blocks.iter().find(|(_, blocks)| **blocks >= IDLE_BLOCKS_MAX)?;
-        self.idle_blocks.clear();
+        let (&market, _) = self.idle.iter().find(|(_, idle)| idle.is_too_long())?;
+        self.idle.values_mut().for_each(|idle| idle.before = idle.blocks);
         Some(market)
     }
 
@@ -208,8 +225,14 @@ impl BatchDriver {
                 solving.fail(now_ns);
             }
             if let Event::Batch(BatchEvent::Cleared(BlockCleared { market, pairs, set_aside, .. })) = event {
-                let blocks = self.idle_blocks.entry(*market).or_default();
-                *blocks = if *pairs == 0 && *set_aside > 0 { blocks.saturating_add(1) } else { 0 };
+                // By the market as a whole: whatever sets a part aside, the part that trades shows that the leader clears. Whether a
+                // part is set aside again and again is for the operator to see, and most often its own offers are the reason.
+                let idle = self.idle.entry(*market).or_default();
+                if *pairs == 0 && *set_aside > 0 {
+                    idle.blocks += 1;
+                } else {
+                    *idle = Idle::default();
+                }
             }
         }
     }
@@ -450,8 +473,8 @@ mod tests {
             }))
         };
         let mut driver = BatchDriver::new();
-        let idle = |driver: &mut BatchDriver, count: u32| {
-            (0..count).for_each(|block| driver.on_events(0, &[cleared(block.into(), 0, 2)]));
+        let idle = |driver: &mut BatchDriver, count: u64| {
+            (0..count).for_each(|block| driver.on_events(0, &[cleared(block, 0, 2)]));
             driver.take_idle_market()
         };
         assert_eq!(idle(&mut driver, IDLE_BLOCKS_MAX - 1), None);
@@ -464,6 +487,44 @@ mod tests {
         assert_eq!(idle(&mut driver, IDLE_BLOCKS_MAX - 1), None, "it was asked for once");
         driver.start_over();
         assert_eq!(idle(&mut driver, 1), None, "another leads");
+    }
+
+    /// Two offers that no leader clears: they may cost some changes of leader, and not one every few seconds for as long as they stand.
+    #[test]
+    fn leaders_change_a_few_times_for_a_market_that_none_of_them_clears() {
+        let cleared = |block, pairs| {
+            Event::Batch(BatchEvent::Cleared(BlockCleared {
+                market: BatchMarketId(3),
+                block,
+                transactions: 1,
+                pairs,
+                offers_traded: pairs.into(),
+                gap_ppb: 0,
+                unserved_ppb: 0,
+                set_aside: 2,
+                state_root: [0; 32],
+            }))
+        };
+        // Each applies the log, and the second of three was restarted in between, so that it counts from then on.
+        let mut replicas = [(); 3].map(|()| BatchDriver::new());
+        let (mut leader, mut changes) = (0, Vec::new());
+        for block in 0..20_000 {
+            if block == 100 {
+                replicas[1] = BatchDriver::new();
+            }
+            let pairs = u32::from(block == 15_000);
+            replicas.iter_mut().for_each(|replica| replica.on_events(0, &[cleared(block, pairs)]));
+            if replicas[leader].take_idle_market().is_some() {
+                changes.push(block + 1);
+                leader = (leader + 1) % replicas.len();
+                replicas[leader].start_over();
+            }
+        }
+        let (before, after): (Vec<u64>, Vec<u64>) = changes.iter().partition(|block| **block <= 15_000);
+        assert_eq!(before[..4], [8, 16, 32, 64]);
+        assert!(before.len() <= 14, "{changes:?}");
+        // A block traded, so a leader that clears nothing from then on is replaced as soon as the first one.
+        assert_eq!(after[..3], [15_009, 15_017, 15_033]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 It is no exchange: recorded orders do not match each other, and there are no accounts; it replays what a market recorded and fills the
 strategy's own orders by a model of their place in the queue. So it gets the record that our venue made of the flow, order by order, and
-walks through it; and it gets the first orders of the flow as a strategy's own.
+walks through it; and it gets the first orders and cancels of the flow, the same that ours are measured with, as a strategy's own.
 """
 
 from __future__ import annotations
@@ -74,31 +74,36 @@ def walk(hbt: Any) -> int:
 
 
 @njit  # type: ignore[untyped-decorator]
-def send(hbt: Any, sides: Any, prices: Any, sizes: Any) -> int:
-    sent = 0
+def send(hbt: Any, kinds: Any, names: Any, sides: Any, prices: Any, sizes: Any) -> tuple[int, int]:
+    """Sends all; how many that were, and how many it refused: cancels of what is not there."""
+    sent, refused = 0, 0
     hbt.elapse(1)
-    for place in range(len(sides)):
-        if sides[place] == 0:
-            hbt.submit_buy_order(0, place, prices[place], sizes[place], GTC, LIMIT, False)
+    for place in range(len(kinds)):
+        if kinds[place] != 0:
+            code = hbt.cancel(0, names[place], False)
+        elif sides[place] == 0:
+            code = hbt.submit_buy_order(0, names[place], prices[place], sizes[place], GTC, LIMIT, False)
         else:
-            hbt.submit_sell_order(0, place, prices[place], sizes[place], GTC, LIMIT, False)
+            code = hbt.submit_sell_order(0, names[place], prices[place], sizes[place], GTC, LIMIT, False)
         sent += 1
+        refused += code != 0
         if place % 64 == 63:
             hbt.elapse(1)
             hbt.clear_inactive_orders(0)
-    return sent
+    return sent, refused
 
 
 def hftbacktest_rates(rows: Any, few: Any, rounds: int, venue: walras.Venue) -> dict[str, Any]:
     """Figures by name."""
     feed = record(venue.run(rows, events=True).events)
-    orders = few[few["kind"] == 0]
     # A book that stands still around the orders, and time enough to send them.
     quiet = np.zeros(4, dtype=event_dtype)
     for place, (flag, price) in enumerate([(BUY_EVENT, 1.0), (SELL_EVENT, 10_000.0), (BUY_EVENT, 1.0), (SELL_EVENT, 10_000.0)]):
         at = 1 if place < 2 else 10**12
         quiet[place] = (ADD_ORDER_EVENT | flag | _FLAGS, at, at, price, 1.0, place + 1, 0, 0.0)
-    sides, prices, sizes = orders["side"].copy(), orders["price"] / 100, orders["size"] / 100
+    assert set(np.unique(few["kind"])) <= {0, walras.KINDS.index("cancel")}, "the flow has orders and cancels alone"
+    columns = [few[name].copy() for name in ("kind", "client_order_id", "side")]
+    prices, sizes = few["price"] / 100, few["size"] / 100
     seconds: dict[str, list[float]] = {"walk": [], "send": []}
     for number in range(rounds + 1):
         hbt = HashMapMarketDepthBacktest([asset(feed)])
@@ -109,17 +114,17 @@ def hftbacktest_rates(rows: Any, few: Any, rounds: int, venue: walras.Venue) -> 
         hbt.close()
         hbt = HashMapMarketDepthBacktest([asset(quiet)])
         begun = time.perf_counter()
-        sent = send(hbt, sides, prices, sizes)
+        sent, refused = send(hbt, *columns, prices, sizes)
         spent = time.perf_counter() - begun
         hbt.close()
-        assert sent == len(orders)
+        assert sent == len(few) and refused < sent / 4, f"of {sent} orders and cancels it refused {refused}"
         # The first round compiles.
         if number > 0:
             seconds["walk"].append(walked)
             seconds["send"].append(spent)
     figures = {
         "hftbacktest, our record of the flow walked through, no orders": (len(feed), seconds["walk"], "events_per_s"),
-        "hftbacktest, orders of a strategy, not matched with each other": (len(orders), seconds["send"], "orders_per_s"),
+        "hftbacktest, orders and cancels of a strategy, unmatched": (len(few), seconds["send"], "orders_per_s"),
     }
     found = {}
     for name, (count, times, unit) in figures.items():

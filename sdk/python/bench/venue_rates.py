@@ -3,8 +3,9 @@
     python sdk/python/bench/venue_rates.py [--orders 1000000] [--rounds 5] [--seed 1]
 
 Ours is built in release (`make python`, then the wheel's environment). The same seeded flow goes to each: limit orders around a middle that
-walks, a fifth cancels, 64 accounts, about a third of the orders trade. Each figure is the median of the rounds, taken in turn; every answer
-is checked: our two ways must end in the same state. What the peers do less of is printed with them. ABIDES is no peer here: it is not
+walks, a fifth cancels, 64 accounts, about a third of the orders trade. A figure counts orders and cancels, those that are refused too, and
+the peer gets the same ones as ours one by one: the first fifth of the flow. Each is the median of the rounds, taken in turn; every answer
+is checked: our ways must end in the same state. What the peers do less of is printed with them. ABIDES is no peer here: it is not
 packaged on PyPI, and would have to be built from its repository.
 """
 

@@ -30,10 +30,11 @@ pub(crate) fn read(columns: &Bound<'_, PyDict>) -> PyResult<Offers> {
     Ok(offers)
 }
 
-/// A missing number in a frame is more often an accident than a market order.
+/// A missing number in a frame is more often an accident than a market order. Pools have no limit, and what a buy offer without one may
+/// sell is bounded by `sell_max`: [`Offers::push`] looks for that.
 fn refuse_missing_limit(lists: &[(Column, Bound<'_, PyList>)], texts: &[String], row_number: usize) -> PyResult<()> {
     let text = |of: Column| lists.iter().zip(texts).find(|((column, _), _)| *column == of).map_or("", |(_, text)| text.trim());
-    if text(Column::LimitPrice).is_empty() && text(Column::Kind) != "pool" {
+    if text(Column::LimitPrice).is_empty() && !["buy", "pool"].contains(&text(Column::Kind)) {
         let what = "is missing: give the least that is bought for each sold, or \"market\" to trade at any rate";
         return Err(PyValueError::new_err(format!("row {row_number}, column limit_price: {what}")));
     }

@@ -97,6 +97,116 @@ def test_an_execution_takes_its_share_of_the_volume() -> None:
     assert result.profit["Execution"] == 0 and len(agents.population(executions=2)) == 70
 
 
+class Seen:
+    """What an agent sees, as the test has it, and what it sends."""
+
+    def __init__(self, bid: int = 100, bid_lots: int = 10, ask: int = 102, ask_lots: int = 10) -> None:
+        self.bid, self.bid_lots, self.ask, self.ask_lots = bid, bid_lots, ask, ask_lots
+        self.position_lots = self.volume_lots = self.now_ns = 0
+        self.sent: list[tuple[Any, ...]] = []
+
+    @property
+    def middle(self) -> float:
+        return (self.bid + self.ask) / 2
+
+    def take(self, side: int, lots: int, ticks: float) -> int:
+        self.sent.append(("take", side, lots, ticks))
+        return len(self.sent)
+
+    def rest(self, side: int, lots: int, ticks: float) -> int:
+        self.sent.append(("rest", side, lots, ticks))
+        return len(self.sent)
+
+    def cancel(self, name: int) -> None:
+        self.sent.append(("cancel", name))
+
+    def is_on_its_way(self, name: int) -> bool:
+        return False
+
+
+def woken(agent: agents.Agent, seen: Any) -> list[tuple[Any, ...]]:
+    """What it sends."""
+    seen.sent.clear()
+    agent.wake(seen)
+    return list(seen.sent)
+
+
+def test_the_imbalance_of_the_book_is_followed_until_it_is_gone() -> None:
+    agent = agents.Imbalance(lots=3)
+    assert woken(agent, Seen(bid_lots=6, ask_lots=4)) == []
+    assert woken(agent, Seen(bid_lots=8, ask_lots=2)) == [("take", 0, 3, 102)]
+    assert woken(agent, Seen(bid_lots=2, ask_lots=8)) == [("take", 1, 3, 100)]
+    held = Seen(bid_lots=8, ask_lots=2)
+    held.position_lots = 3
+    assert woken(agent, held) == [], "it is as it was"
+    held.bid_lots = held.ask_lots = 5
+    assert woken(agent, held) == [("take", 1, 3, 100)], "the book is even"
+    # Against it: a short one leaves where the price rises too far above the best that it was.
+    short = Seen(bid=10_000, ask=10_002, bid_lots=1, ask_lots=9)
+    agent = agents.Imbalance(lots=3, stop=1e-3)
+    assert woken(agent, short) == [("take", 1, 3, 10_000)]
+    short.position_lots, short.bid, short.ask = -3, 9_990, 9_992
+    assert woken(agent, short) == []
+    short.bid, short.ask = 10_000, 10_002
+    assert woken(agent, short) == [("take", 0, 3, 10_002)]
+
+
+def test_a_maker_by_volume_quotes_its_share() -> None:
+    agent, seen = agents.VolumeMarketMaker(share=0.1, lots_min=5, levels=2, half_spread=0.01), Seen()
+    assert woken(agent, seen) == [("rest", 0, 5, 99), ("rest", 1, 5, 103), ("rest", 0, 5, 98), ("rest", 1, 5, 104)]
+    seen.volume_lots = 1_000
+    assert [sent for sent in woken(agent, seen) if sent[0] == "rest"] == [
+        ("rest", 0, 100, 99), ("rest", 1, 100, 103), ("rest", 0, 100, 98), ("rest", 1, 100, 104)
+    ]
+    seen.position_lots = 500
+    # It holds as much as it may, and only sells.
+    cancels = [("cancel", name) for name in agent.names]
+    assert woken(agent, seen) == [*cancels, ("rest", 1, 5, 103), ("rest", 1, 5, 104)]
+
+
+def test_an_execution_over_a_time_keeps_to_its_profile() -> None:
+    people = agents.population(zero_intelligence=20)
+    for execution, shares in ((agents.Twap(), {0.1: 0.1, 0.5: 0.5}), (agents.Vwap(), {0.1: 3 / 17, 0.5: 0.5})):
+        for passed, share in shares.items():
+            assert execution.due(passed) == pytest.approx(share)
+        assert execution.due(0.0) == 0 and execution.due(1.0) == 1
+        for side in (0, 1):
+            execution.side, execution.target_lots, execution.duration_s, execution.every_ns = side, 200, 20.0, agents.SECOND_NS // 10
+            result = agents.simulate(agents.Design(), [*people, execution], seed=1, seconds=30)
+            own = [(trade[0], trade[2]) for trade in result.trades if trade[5] == len(people)]
+            assert sum(lots for _, lots in own) == 200, "all of it, and no more"
+            begun = own[0][0]
+            half = sum(lots for at, lots in own if at <= begun + 10 * agents.SECOND_NS)
+            assert 80 <= half <= 120
+
+
+def test_a_belief_is_made_of_what_traded_and_what_did_not() -> None:
+    chance = agents.HeuristicBelief.chance
+    trades, quotes = [(100, 1), (99, 1), (102, 1)], [(98, 101), (100, 103)]
+    # Two trades at 100 or below, no ask so low; one bid at 100 or above was left.
+    assert chance(0, 100, trades, quotes) == pytest.approx(2 / 3)
+    # Two trades at 100 or above and a bid so high; no ask at 100 or below was left.
+    assert chance(1, 100, trades, quotes) == 1.0
+    assert chance(0, 1, trades, quotes) == 0.0 and chance(1, 500, [], []) == 0.0
+    # All know what it is worth, which is always the same: nobody buys above or sells below.
+    people = [*agents.population(zero_intelligence=20, value=0), *(agents.HeuristicBelief(noise=0.0) for _ in range(5))]
+    news = agents.News(volatility=0.0, jumps_per_s=0.0)
+    result = agents.simulate(agents.Design(), people, seed=1, seconds=30, news=news)
+    believers = {number for number, agent in enumerate(people) if isinstance(agent, agents.HeuristicBelief)}
+    bought = [price for _, price, _, side, maker, taker in result.trades if (taker if side == 0 else maker) in believers]
+    sold = [price for _, price, _, side, maker, taker in result.trades if (maker if side == 0 else taker) in believers]
+    worth = result.values[0][1]
+    assert bought and sold and max(bought) < worth < min(sold) and result.profit["HeuristicBelief"] > 0
+
+
+def test_all_classes_trade_in_one_market() -> None:
+    people = agents.population(heuristic_beliefs=2, imbalances=2, volume_market_makers=1, twaps=1, vwaps=1, executions=1, snipers=1)
+    first, again = (agents.simulate(agents.Design(), people, seed=3, seconds=10) for _ in range(2))
+    assert first.state_hash == again.state_hash and set(first.profit) == {agent.kind for agent in people} and len(first.profit) == 11
+    batch = agents.simulate(agents.Design(batch_ns=100_000_000), people, seed=3, seconds=10)
+    assert batch.figures["trades"] > 0
+
+
 def test_an_agent_of_ones_own() -> None:
     class Once(agents.Agent):
         def wake(self, view: agents.View) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import random
+import shutil
 import struct
 import sys
 import types
@@ -298,17 +299,52 @@ def test_queues_of_any_venue() -> None:
 
 
 ARCHIVE = pathlib.Path(__file__).parents[3] / "edge" / "archive" / "tests" / "golden" / "2026-11-20"
+COMPRESSED = ARCHIVE.parents[1] / "golden-zstd" / ARCHIVE.name
 
 
-def test_a_day_of_a_venues_archive() -> None:
+def test_a_day_of_a_venues_archive(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("polars", reason="reads Parquet with polars, which is not installed")
+    # An archive that keeps no orders.
+    day = tmp_path / ARCHIVE.name
+    shutil.copytree(ARCHIVE, day, ignore=shutil.ignore_patterns("*.mbo.dbn", "orders.journal"))
     strategy = Recorder()
-    result = backtest.run(ARCHIVE, strategy, instrument="BTC-USD")
+    result = backtest.run(day, strategy, instrument="BTC-USD")
     assert [trade.ticks for trade in strategy.of(backtest.Trade)] == [60_002, 59_999, 60_002, 60_003]
     assert (result.tick_size, result.lot_size, result.played_refused) == ("0.5", "0.001", 0)
-    assert backtest.run(ARCHIVE, Recorder()).state_hash == result.state_hash
+    assert backtest.run(day, Recorder()).state_hash == result.state_hash
     with pytest.raises(ValueError, match="is none of this day: give one of BTC-USD"):
-        backtest.run(ARCHIVE, Recorder(), instrument="ETH-USD")
+        backtest.run(day, Recorder(), instrument="ETH-USD")
+
+
+class JoinsAsk(backtest.Strategy):
+    """Stands behind the first ask."""
+
+    def __init__(self) -> None:
+        self.ahead: list[tuple[int, int] | None] = []
+        self.name: int | None = None
+
+    def on_book(self, best: backtest.Best) -> None:
+        if self.name is None and best.ask:
+            self.name = self.submit("sell", 1, best.ask)
+        elif self.name is not None:
+            self.ahead.append(self.queue_ahead(self.name))
+
+
+@pytest.mark.parametrize("day", [ARCHIVE, COMPRESSED], ids=["plain", "zstd"])
+def test_a_day_of_a_venues_archive_with_its_orders(day: pathlib.Path) -> None:
+    strategy = Recorder()
+    result = backtest.run(day, strategy)
+    trades = [trade[1:] for trade in strategy.of(backtest.Trade)]
+    assert trades == [(60_002, 2, 0), (59_999, 1, 1), (60_002, 3, 0), (60_003, 3, 0)]
+    # Three orders and four takers: what the trades leave of an order is no command of the record.
+    assert (result.tick_size, result.lot_size, result.played, result.played_refused) == ("0.5", "0.001", 7, 0)
+    assert strategy.of(backtest.Best)[-1][1:] == (59_999, 3, 60_003, 4)
+    # Behind the five lots at the best ask: two of them are bought, then three, and then it is the next.
+    joins = JoinsAsk()
+    joined = backtest.run(day, joins)
+    places = [place for place in joins.ahead if place is not None]
+    assert (places[0], places[-1]) == ((5, 1), (3, 1))
+    assert [(fill.ticks, fill.lots, fill.is_maker) for fill in joined.fills] == [(60_002, 1, True)]
 
 
 def dbn_bytes(records: list[tuple[int, int, int, int, bytes, bytes]], **more: Any) -> bytes:
@@ -330,6 +366,32 @@ def dbn_file(folder: pathlib.Path, records: list[tuple[int, int, int, int, bytes
     path = folder / "day.dbn"
     path.write_bytes(dbn_bytes(records))
     return path
+
+
+#: As a venue that says what a trade has left of an order, and then an auction: nobody takes, and both orders lose by it.
+MODIFIED = [
+    (0, 1, 9_990, 100, b"A", b"B"),
+    (1, 2, 10_010, 80, b"A", b"A"),
+    (20, 0, 9_990, 30, b"T", b"A"),
+    (20, 1, 9_990, 30, b"F", b"B"),
+    (20, 1, 9_990, 70, b"M", b"B"),
+    (30, 0, 10_000, 50, b"T", b"N"),
+    (30, 1, 10_000, 50, b"F", b"B"),
+    (30, 1, 9_990, 20, b"M", b"B"),
+    (30, 2, 10_000, 50, b"F", b"A"),
+    (30, 2, 10_010, 30, b"M", b"A"),
+    (40, 2, 10_010, 30, b"C", b"A"),
+    (40, 2, 10_010, 60, b"A", b"A"),
+]
+
+
+def test_what_a_trade_leaves_is_no_command_and_what_an_auction_leaves_is(tmp_path: pathlib.Path) -> None:
+    strategy = Recorder()
+    result = backtest.run(dbn_file(tmp_path, MODIFIED), strategy, tick="0.01")
+    assert [trade[1:] for trade in strategy.of(backtest.Trade)] == [(9_990, 30, 1)]
+    assert strategy.of(backtest.Best)[-1][1:] == (9_990, 20, 10_010, 60)
+    # Two orders, one that takes, two amendments after the auction, a cancel, and an order of the same number.
+    assert (result.played, result.played_refused) == (7, 0)
 
 
 MBO = [

@@ -40,7 +40,8 @@ def test_every_operation_is_what_rust_makes_of_it() -> None:
     key, domain = key_of_seed(bytes.fromhex(VECTOR["seed"])), bytes.fromhex(VECTOR["domain"])
     assert key.public is not None and key.public.hex() == VECTOR["public_key"]
     for row in VECTOR["transactions"]:
-        transaction = batch.encode(row["account"], row["sequence"], operation(row), until=row["until"], joined=row["joined"])
+        terms = {name: row[name] for name in ("until", "chain", "joined")}
+        transaction = batch.encode(row["account"], row["sequence"], operation(row), **terms)
         assert transaction.hex() == row["transaction"], row
         assert batch.sign(key, domain, transaction).hex() == row["signed"], row
     assert {row["class"] for row in VECTOR["transactions"]} == {kind.__name__ for kind in get_args(batch.Operation)}
@@ -55,13 +56,21 @@ def test_the_document_shows_a_signed_transaction() -> None:
     assert (key.public.hex(), transaction.hex(), signed[len(transaction) :].hex()) == shown
 
 
-def test_a_last_block_and_a_joined_transaction_are_flags_of_the_operation() -> None:
+def test_a_last_block_and_a_place_in_a_chain_are_flags_of_the_operation() -> None:
     payment = batch.Payment(to=1, asset=0, amount=5)
     plain = batch.encode(2, 8, payment)
     assert batch.encode(2, 8, payment, joined=True) == plain[:12] + bytes([plain[12] | 0x40]) + plain[13:]
     until = batch.encode(2, 8, payment, until=0x0102030405)
     assert until == plain[:12] + bytes([plain[12] | 0x80]) + bytes([5, 4, 3, 2, 1]) + plain[13:]
     assert batch.encode(2, 8, payment, until=1, joined=True) == plain[:12] + bytes([plain[12] | 0xC0, 1, 0, 0, 0, 0]) + plain[13:]
+    places: list[tuple[batch.Place, int]] = [("first", 0x50), ("middle", 0x70), ("last", 0x30)]
+    for chain, bits in places:
+        assert batch.encode(2, 8, payment, chain=chain) == plain[:12] + bytes([plain[12] | bits]) + plain[13:], chain
+    assert [batch.place_in_chain(0, 1), *(batch.place_in_chain(place, 3) for place in range(3))] == [None, "first", "middle", "last"]
+    wrong_terms: list[dict[str, Any]] = [{"chain": "second"}, {"chain": "first", "joined": True}]
+    for terms in wrong_terms:
+        with pytest.raises(ValueError, match="'first', 'middle' or 'last'"):
+            batch.encode(2, 8, payment, **terms)
     for wrong in (-1, 0, 1 << 40):
         with pytest.raises(ValueError, match="until"):
             batch.encode(2, 8, payment, until=wrong)

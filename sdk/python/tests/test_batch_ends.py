@@ -22,16 +22,20 @@ PAYMENT = batch.Payment(to=3, asset=0, amount=5)
 DUPLICATE, EXPIRED, NEEDS_LATER_VERSION, BATCH_FULL = 12, 27, 39, 50
 
 
+#: How a transaction says where it stands in a chain.
+PLACES = {0: None, 0x50: "first", 0x70: "middle", 0x30: "last"}
+
+
 class Sent(NamedTuple):
     sequence: int
     until: Optional[int]
-    joined: bool
+    place: Optional[str]
 
 
 def read(signed: bytes) -> Sent:
     tag = signed[12]
     until = int.from_bytes(signed[13:18], "little") if tag & 0x80 else None
-    return Sent(int.from_bytes(signed[4:12], "little"), until, bool(tag & 0x40))
+    return Sent(int.from_bytes(signed[4:12], "little"), until, PLACES[tag & 0x70])
 
 
 class Planned:
@@ -75,7 +79,7 @@ class Planned:
 
     def _result(self, sent: Sent) -> Any:
         code = self.refuses.get(sent.sequence, 0)
-        if not code and not self.takes_terms and (sent.until is not None or sent.joined):
+        if not code and not self.takes_terms and (sent.until is not None or sent.place is not None):
             code = NEEDS_LATER_VERSION
         if not code and sent.until is not None and sent.until < self.collecting:
             code = EXPIRED
@@ -155,7 +159,7 @@ def test_a_transaction_ends_after_about_two_minutes_unless_its_call_says_another
     main.sell(1, "USD", "USD", until=main.last_block(3))
     main.send(PAYMENT, PAYMENT, joined=True)
     assert planned.untils == [6 + BLOCKS, 9, None, 9, 6 + BLOCKS, 6 + BLOCKS]
-    assert [each.joined for each in planned.sent[-1]] == [True, False]
+    assert [each.place for each in planned.sent[-1]] == ["first", "last"]
     assert main.last_block() == 6 + BLOCKS
     with pytest.raises(ValueError, match="blocks"):
         main.last_block(0)
@@ -239,8 +243,8 @@ def test_a_chain_of_which_a_block_has_a_part_is_sent_again_for_that_block_alone(
     planned.room, planned.later = 1, later
     assert codes(main.send(PAYMENT, PAYMENT, PAYMENT, joined=True)) == expected
     first, again = planned.sent
-    assert first == [Sent(1, 6 + BLOCKS, True), Sent(2, 6 + BLOCKS, True), Sent(3, 6 + BLOCKS, False)]
-    assert again == [Sent(2, 7, True), Sent(3, 7, False)]
+    assert first == [Sent(1, 6 + BLOCKS, "first"), Sent(2, 6 + BLOCKS, "middle"), Sent(3, 6 + BLOCKS, "last")]
+    assert again == [Sent(2, 7, "middle"), Sent(3, 7, "last")]
 
 
 def test_a_chain_that_no_block_has_is_sent_again_as_it_is_and_not_at_all_where_one_is_refused(served: Served) -> None:

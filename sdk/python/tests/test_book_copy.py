@@ -69,3 +69,19 @@ def test_orders_stand_in_the_order_of_their_queues() -> None:
     assert [order.order_id for order in book.bids] == [6, 1, 7, 3]
     assert not book.apply(orders("update", 12, 11)), "one before it is missing"
     assert book.apply(orders("snapshot", 12, None, added=[["7", "buy", "9.75", "1"]])) and book.asks == []
+
+
+def test_the_checksum_of_a_book_by_order_is_the_documents() -> None:
+    book = OrdersCopy()
+    whole = [["4650", "buy", "49950.00", "0.2000"], ["4702", "buy", "49950.00", "0.5000"], ["4688", "sell", "50010.00", "1.2500"]]
+    assert book.apply(orders("snapshot", 4712, None, added=whole) | {"checksum": 1285916809})
+    changes: dict[str, Any] = {
+        "removed": ["4650"], "resized": [["4702", "0.3000"]], "added": [["4720", "buy", "49950.00", "0.5000"]],
+    }
+    assert book.apply(orders("update", 4720, 4712, **changes) | {"checksum": 2519992097})
+    assert not book.apply(orders("update", 4721, 4720, removed=["4720"]) | {"checksum": 2519992097}), "another copy"
+    far = [[str(number), "buy", f"{100 - number}.0", "1.0"] for number in range(1, 13)]
+    assert book.apply(orders("snapshot", 5000, None, added=far))
+    best = book.checksum
+    assert book.apply(orders("update", 5001, 5000, removed=["11"]) | {"checksum": best}), "orders further off do not count"
+    assert not book.apply(orders("update", 5002, 5001, removed=["10"]) | {"checksum": best})

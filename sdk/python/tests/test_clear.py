@@ -144,6 +144,17 @@ def test_buy_offers_and_pools() -> None:
     assert cleared.quality.pool_count == 1
 
 
+def test_a_buy_offer_needs_no_limit_if_it_says_what_it_may_sell() -> None:
+    for missing in [None, float("nan"), "market"]:
+        offers = [
+            {"sell": "A", "buy": "B", "amount": 1_000_000, "limit_price": 0.5},
+            {"sell": "B", "buy": "A", "amount": 900_000, "limit_price": 0.5},
+            {"sell": "B", "buy": "A", "amount": 50_000, "limit_price": missing, "kind": "buy", "sell_max": 60_000},
+        ]
+        fills = [fill for fill in walras.clear(offers).fills if fill["kind"] == "buy"]
+        assert len(fills) == 1 and 0 < fills[0]["bought"] <= 50_000 and fills[0]["sold"] <= 60_000, missing
+
+
 def test_nothing_to_clear() -> None:
     kinds: list[Any] = [[], pandas.DataFrame(columns=COLUMNS), pandas.DataFrame(), polars.DataFrame(schema=COLUMNS)]
     for empty in kinds:
@@ -173,6 +184,7 @@ def test_decimals_are_chosen_and_said() -> None:
         ({"amount": True}, "row 1, column amount: True is neither"),
         ({"amount": "0.001"}, "row 1, column amount: 0.001 is no whole number of units of USD, which has 2 decimals"),
         ({"limit_price": None}, "row 1, column limit_price: is missing: .* or \"market\" to trade at any rate"),
+        ({"limit_price": None, "kind": "buy"}, "row 1, column limit_price: is no limit, and sell_max is empty: a buy offer needs one"),
         ({"limit_price": 0}, "row 1, column limit_price: is zero: "),
         ({"limit_price": "cheap"}, "row 1, column limit_price: `cheap` is no number"),
         ({"limit_price": 1e200}, "row 1, column limit_price: .* use other units"),

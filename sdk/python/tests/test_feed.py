@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import socket
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -44,6 +45,22 @@ class FeedVenue(Venue):
 def venue(tmp_path: pathlib.Path) -> Iterator[FeedVenue]:
     with FeedVenue(tmp_path).running() as venue:
         yield venue
+
+
+def test_a_trees_file_is_read_with_tomli_where_python_has_no_reader(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tomllib
+
+    tree = tmp_path / "tree.toml"
+    tree.write_text('tree = 3\nkey_file = "tree.key"\n')
+    (tmp_path / "tree.key").write_text(KEY)
+    assert feed.tree_of(tree) == (3, bytes.fromhex(KEY))
+    # None stands for a module that is not there.
+    monkeypatch.setitem(sys.modules, "tomllib", None)
+    monkeypatch.setitem(sys.modules, "tomli", tomllib)
+    assert feed.tree_of(tree) == (3, bytes.fromhex(KEY))
+    monkeypatch.setitem(sys.modules, "tomli", None)
+    with pytest.raises(RuntimeError, match="pip install tomli"):
+        feed.tree_of(tree)
 
 
 Levels = list[tuple[int, int, int]]

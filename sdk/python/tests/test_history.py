@@ -12,9 +12,11 @@ from typing import Any
 import databento_dbn
 import duckdb
 import pytest
+import zstandard
 
 REPOSITORY = pathlib.Path(__file__).parent.parent.parent.parent
 GOLDEN = REPOSITORY / "edge" / "archive" / "tests" / "golden" / "2026-11-20"
+COMPRESSED = GOLDEN.parents[1] / "golden-zstd" / GOLDEN.name
 DOCUMENT = REPOSITORY / "docs" / "history.md"
 
 polars = pytest.importorskip("polars", reason="reads Parquet with polars, which is not installed")
@@ -68,6 +70,23 @@ def test_duckdb(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None
     assert volume == Decimal("0.009") and 30_000 < vwap < 30_002
 
 
+def test_orders() -> None:
+    orders = polars.read_parquet(GOLDEN / "BTC-USD.0.orders.parquet")
+    assert orders.height == rows("BTC-USD.0.orders.parquet")
+    assert orders["action"].to_list()[:4] == ["cleared", "added", "added", "added"]
+    assert set(orders["action"]) == {"cleared", "added", "traded", "executed"}
+    # What trades took, and the orders lost.
+    traded, executed = (orders.filter(polars.col("action") == action) for action in ("traded", "executed"))
+    trades = polars.read_parquet(GOLDEN / "BTC-USD.0.trades.parquet")
+    for column in ("trade_id", "price", "size", "time_ns", "log_index"):
+        assert traded[column].to_list() == trades[column].to_list(), column
+    assert traded["side"].to_list() == trades["taker_side"].to_list()
+    assert executed["size"].sum() == trades["size"].sum()
+    # What stands at the end, order by order.
+    last = orders.filter(polars.col("order_id") > 0).group_by("order_id", maintain_order=True).last()
+    assert last["shown_lots"].to_list() == [0, 4, 3] and last["side"].to_list() == ["sell", "sell", "buy"]
+
+
 def records(name: str) -> list[Any]:
     """What Databento's own package reads of a file, without its header."""
     decoder = databento_dbn.DBNDecoder()
@@ -101,3 +120,35 @@ def test_dbn_books() -> None:
                 assert (count > 0) == (row.height == 1), (book.sequence, side, depth)
                 if row.height:
                     assert Decimal(price).scaleb(-9) == row["price"].item()
+
+
+def test_dbn_orders() -> None:
+    orders = records("BTC-USD.0.mbo.dbn")
+    assert len(orders) == rows("BTC-USD.0.mbo.dbn") == 16
+    assert "".join(str(order.action) for order in orders) == "RAAATFMTFMTFCTFM"
+    parquet = polars.read_parquet(GOLDEN / "BTC-USD.0.orders.parquet")
+    for action, name in (("A", "added"), ("T", "traded"), ("F", "executed")):
+        sizes = [order.size for order in orders if str(order.action) == action]
+        assert sizes == parquet.filter(polars.col("action") == name)["size_lots"].to_list(), name
+    # Of each entry the last record says so.
+    followed = [one.sequence == other.sequence for one, other in zip(orders, orders[1:])] + [False]
+    assert [bool(int(order.flags) & 128) for order in orders] == [not more for more in followed]
+
+
+def test_dbn_definition() -> None:
+    (definition,) = records("BTC-USD.0.definition.dbn")
+    assert (definition.raw_symbol, definition.asset, definition.currency) == ("BTC/USD", "BTC", "USD")
+    assert (definition.min_price_increment, definition.unit_of_measure_qty) == (500_000_000, 1_000_000)
+    assert (str(definition.instrument_class), definition.instrument_id, definition.publisher_id) == ("X", 0, 0)
+
+
+def test_databentos_client_reads_what_is_compressed() -> None:
+    import databento
+
+    for schema in ("trades", "mbp-10", "mbo", "definition"):
+        packed = COMPRESSED / f"BTC-USD.0.{schema}.dbn.zst"
+        with packed.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as stream:
+            assert stream.read() == (GOLDEN / f"BTC-USD.0.{schema}.dbn").read_bytes(), schema
+        store = databento.DBNStore.from_file(packed)
+        assert (store.dataset, str(store.schema), store.symbols) == ("WALRAS", schema, ["BTC/USD"])
+        assert len(store.to_ndarray()) == rows(f"BTC-USD.0.{schema}.dbn")

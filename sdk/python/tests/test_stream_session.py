@@ -26,8 +26,8 @@ def error(code: int, **more: Any) -> dict[str, Any]:
 
 
 class FakeVenue:
-    """Takes commands as planned: ``lose`` carries one out and ends the connection without an answer; a number refuses; others are
-    answered."""
+    """Takes commands as planned: ``lose`` carries one out and ends the connection without an answer; ``close`` closes it and carries
+    nothing out; ``say`` sends messages and no answer; a number refuses; others are answered."""
 
     def __init__(self, plan: list[str | int | dict[str, Any]]) -> None:
         self.plan = plan
@@ -49,6 +49,9 @@ class FakeVenue:
             if asked["op"] == "auth":
                 self.logons += 1
                 fate = self.plan.pop(0) if self.plan and isinstance(self.plan[0], str) and self.plan[0].startswith("auth ") else ""
+                if fate == "auth close":
+                    await socket.close()
+                    return
                 answer = error(int(str(fate).split()[1])) if fate else {"type": "authenticated", "key": "hm_demo", "account_id": 3}
                 await socket.send(json.dumps(answer | named))
                 continue
@@ -56,10 +59,16 @@ class FakeVenue:
             fate = self.plan.pop(0) if self.plan else "answer"
             if isinstance(fate, int):
                 await socket.send(json.dumps(error(fate) | named))
+            elif isinstance(fate, dict) and "say" in fate:
+                for message in fate["say"]:
+                    await socket.send(json.dumps(message))
             elif isinstance(fate, dict):
                 await socket.send(json.dumps(fate | named))
             elif fate == "hang":
                 continue
+            elif fate == "close":
+                await socket.close()
+                return
             else:
                 answer = self.answer(asked)
                 if fate == "lose":
@@ -247,6 +256,39 @@ def test_a_key_that_is_refused_ends_the_stream_and_one_that_is_throttled_does_no
             with pytest.raises(ConnectionError, match="the stream has ended: Reason104"):
                 await session.cancel("BTC-USD", 2)
             assert session.next_seq == 1 and len(venue.asked) == 1
+
+    run(play())
+
+
+@pytest.mark.parametrize("unanswered", ["auth close", "close"])
+def test_a_connection_that_closes_before_it_answers_the_first_questions_is_replaced(unanswered: str) -> None:
+    async def play() -> None:
+        async with streaming(["answer", "lose", unanswered]) as (venue, stream, session):
+            await stream.subscribe("ticker", instrument="BTC-USD")
+            answer = await asyncio.wait_for(session.cancel("BTC-USD", 1), 15)
+            assert answer["repeated"] is True and venue.logons == stream.connection_count == 3
+
+    run(play())
+
+
+def test_a_message_that_is_missing_has_the_stream_connect_again() -> None:
+    async def play() -> None:
+        def ticker(instrument: str, **more: str) -> dict[str, Any]:
+            return {"type": "ticker", "instrument": instrument, **more}
+
+        # Each of these is sent in answer to a subscription, without its id: the last one comes with the gap before it.
+        said = [ticker("A", feed_seq="1"), ticker("B", feed_seq="7"), ticker("A", feed_seq="2"), ticker("A"), ticker("A", feed_seq="4")]
+        async with streaming([{"say": said}]) as (venue, stream, _):
+            subscribing = asyncio.create_task(stream.subscribe("ticker", instrument="A"))
+            heard: list[Any] = []
+            async for message in stream:
+                heard.append(message)
+                if message["type"] == "connected" and message["count"] == 2:
+                    break
+            with suppress(walras.OutcomeUnknown):
+                await subscribing
+            numbers = [(one["instrument"], one.get("feed_seq")) for one in heard if one["type"] == "ticker"]
+            assert numbers == [("A", "1"), ("B", "7"), ("A", "2"), ("A", None)]
 
     run(play())
 

@@ -200,7 +200,8 @@ def clear(
 
         - ``sell``, ``buy``: names of the asset sold and the asset bought.
         - ``amount``: how much is sold; of kind ``buy``, bought; of kind ``pool``, the reserve of ``sell``.
-        - ``limit_price``: the least that is bought for each sold, or ``"market"`` to trade at any rate. Empty only for pools.
+        - ``limit_price``: the least that is bought for each sold, or ``"market"`` to trade at any rate. Empty only for pools
+          and for offers of kind ``buy`` with ``sell_max``.
         - ``id`` (optional): any value, passed on to the fills.
         - ``kind`` (optional): ``sell`` (default) sells a fixed amount, ``buy`` buys one, ``pool`` is a constant-product market maker.
         - ``sell_max`` (optional): of kind ``buy``, the most that it may sell; needed without a limit.

@@ -1,4 +1,4 @@
-"""Recorded days that become rows of orders in Python: DBN with the schema mbo, and a venue's own archive."""
+"""Recorded days that become rows of orders in Python: DBN with the schema mbo, and a venue's own archive, with its orders or without."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import json
 import os
 import pathlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,10 @@ def archive(folder: pathlib.Path, instrument: str | None) -> Day:
     if wanted is None or wanted not in names:
         raise ValueError(f"{folder}: instrument {instrument!r} is none of this day: give one of {', '.join(sorted(names))}")
     spec = names[wanted]
+    by_order = sorted(folder.glob(f"{wanted}.*.mbo.dbn*"))
+    if by_order:
+        # Every displayed order, as it was.
+        return replace(dbn(by_order[0], None, str(spec["tick"])), lot_size=str(spec["lot"]))
     (trades_file,) = folder.glob(f"{wanted}.*.trades.parquet")
     (books_file,) = folder.glob(f"{wanted}.*.books.parquet")
     trades = _parquet(trades_file, ["time_ns", "log_index", "taker_side", "price_ticks", "size_lots"])
@@ -246,6 +250,8 @@ def _from_mbo(path: str | os.PathLike[str], records: NDArray[np.void], tick: str
     rows, first, last = _Rows(), 0, 0
     #: Side, ticks and size of each order, and what trades have taken of it whose removal is still to be recorded.
     orders: dict[int, list[int]] = {}
+    #: Whether somebody took in the last trade. In an auction nobody does: what its orders lost is taken off as the record says it.
+    is_taken = True
     columns = [records[name].tolist() for name in ("ts_event", "order_id", "price", "size", "action", "side")]
     for number, (at, order, price, size, action, side_text) in enumerate(zip(*columns)):
         last = at = max(at, last)
@@ -262,10 +268,12 @@ def _from_mbo(path: str | os.PathLike[str], records: NDArray[np.void], tick: str
         elif action == b"A" and side < 2:
             orders[order] = [side, ticks, size, 0]
             rows.add(at, _MAKERS, _LIMIT, order, side, ticks, size)
-        elif action == b"T" and side < 2 and size:
-            # The one who took: it matches in our book, by our rules.
-            rows.add(at, _TAKERS, _LIMIT, number + 1, side, ticks, size, _IOC)
-        elif action == b"F" and order in orders:
+        elif action == b"T":
+            is_taken = side < 2
+            if is_taken and size:
+                # The one who took: it matches in our book, by our rules.
+                rows.add(at, _TAKERS, _LIMIT, number + 1, side, ticks, size, _IOC)
+        elif action == b"F" and order in orders and is_taken:
             orders[order][3] += size
         elif action == b"C" and order in orders:
             standing = orders[order]
@@ -282,9 +290,12 @@ def _from_mbo(path: str | os.PathLike[str], records: NDArray[np.void], tick: str
                     rows.add(at, _MAKERS, _AMEND, order, size=standing[2])
         elif action == b"M" and order in orders:
             standing = orders[order]
-            is_same = standing[1] == ticks
-            standing[1], standing[2] = ticks, size
-            rows.add(at, _MAKERS, _AMEND, order, price=0 if is_same else ticks, size=size)
+            is_same, is_left = standing[1] == ticks, size == standing[2] - standing[3]
+            is_filled = is_same and standing[3] > 0 and is_left
+            standing[1], standing[2], standing[3] = ticks, size, 0
+            if not is_filled:
+                # Otherwise it is what the trades have left of it.
+                rows.add(at, _MAKERS, _AMEND, order, price=0 if is_same else ticks, size=size)
     if not first:
         raise ValueError(f"{path}: no order of that instrument has a price: choose another one")
     return Day(rows.array(), tick, "1", first)

@@ -26,6 +26,7 @@ from walras._transactions import (
     Issue,
     Operation,
     Payment,
+    Place,
     SetKey,
     Until,
     WithdrawFromPool,
@@ -34,6 +35,7 @@ from walras._transactions import (
     encode,
     last_of_blocks,
     limit_bits,
+    place_in_chain,
     price_of,
     sign,
 )
@@ -215,10 +217,14 @@ class Market:
         return list(self._client.get("/v1/transactions", signed=True, fresh=True, limit=limit)["transactions"])
 
     def outcome(self, sequence: int) -> schema.TransactionOutcome:
-        """What came of a transaction so far. ``KeyError`` where it is none of the account's last 64."""
-        for row in self.transactions():
+        """What came of a transaction so far.
+
+        ``KeyError`` where it is none of the account's last 64, and none whose offer stands or ended late.
+        """
+        found = self._client.get("/v1/transactions", signed=True, fresh=True, sequence=str(sequence))["transactions"]
+        for row in found:
             if int(row["sequence"]) == sequence:
-                return row
+                return cast("schema.TransactionOutcome", row)
         raise KeyError(f"no transaction {sequence} is among the account's last 64: prove_transaction() reaches further back")
 
     def wait(self, sequence: int, timeout_s: float = 60.0) -> schema.TransactionOutcome:
@@ -375,7 +381,7 @@ class Market:
         ``until`` is the last block that may have them: without it that of the market's ``blocks``, with ``None`` any. ``joined``: a block
         keeps all of them, or none. What is not answered is sent again, by any replica, for ``patience_s``: a number is taken once, so
         that does no harm. :class:`walras.OutcomeUnknown` where no answer comes. Without ``until``, a venue of an earlier version gets
-        them without an end.
+        them without an end. Joined ones need engine version 14.
         """
         if not 1 <= len(operations) <= _NUMBERS_MAX:
             raise ValueError(f"{len(operations)} operations: give 1 to {_NUMBERS_MAX}, as many numbers as an account has in one batch")
@@ -399,13 +405,15 @@ class Market:
         """
         if self._key is None:
             raise ValueError("transactions need a key: give Client(..., key=) or batch(..., key=) the path of the file of an ed_ key")
-        last, end = len(operations) - 1, self._default_end() if until == "auto" else until
+        end = self._default_end() if until == "auto" else until
+        count = len(operations) if joined else 1
         return [
-            self._signed(self._key, first + place, operation, end, joined and place < last) for place, operation in enumerate(operations)
+            self._signed(self._key, first + place, operation, end, place_in_chain(place, count))
+            for place, operation in enumerate(operations)
         ]
 
-    def _signed(self, key: _native.Key, number: int, operation: Operation, until: int | None, joined: bool) -> bytes:
-        return sign(key, self.domain, encode(self.account, number, operation, until=until, joined=joined))
+    def _signed(self, key: _native.Key, number: int, operation: Operation, until: int | None, chain: Place | None) -> bytes:
+        return sign(key, self.domain, encode(self.account, number, operation, until=until, chain=chain))
 
     def next_sequence(self) -> int:
         """The number after all that the account has used or that are collected, as the venue says."""
@@ -417,7 +425,8 @@ class Market:
     def _send_with_other_ends(self, operations: dict[int, Operation], results: dict[int, Collected | Refused]) -> None:
         """Sends again what was refused for the end that it has by default: with a later one, or with none to a venue of an earlier version.
 
-        A number is taken once, so this does no harm. Not for joined transactions: some of them could be kept without the others.
+        A number is taken once, so this does no harm. Not for joined transactions: a batch may have some of them, and drops those without
+        the others.
         """
         for code in (_EXPIRED, _NEEDS_LATER_VERSION):
             refused = [number for number, result in results.items() if isinstance(result, Refused) and result.code == code]
@@ -442,8 +451,11 @@ class Market:
             return {}
         if not blocks:
             return None
-        last = max(chain)
-        return {number: self._signed(self._key, number, chain[number], min(blocks), number < last) for number in refused}
+        first = min(chain)
+        return {
+            number: self._signed(self._key, number, chain[number], min(blocks), place_in_chain(number - first, len(chain)))
+            for number in refused
+        }
 
     def _answered(
         self, waiting: dict[int, bytes], may_be_taken: bool = False, chain: dict[int, Operation] | None = None

@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Union, cast
 
 from walras._loop import LoopThread
@@ -118,7 +119,8 @@ class OrdersCopy:
         self.has_more_asks = False
 
     def apply(self, message: Mapping[str, Any]) -> bool:
-        """Applies a message of the channel ``book_orders``; ``False`` where one before it is missing."""
+        """Applies a message of the channel ``book_orders``; ``False`` where one before it is missing, or the checksum is another
+        one."""
         if message["kind"] == "snapshot":
             self.bids, self.asks = [], []
         elif int(message["previous_log_index"]) != self.log_index:
@@ -135,7 +137,13 @@ class OrdersCopy:
             orders.insert(bisect.bisect_right([sign * other.price for other in orders], sign * order.price), order)
         self.log_index = int(message["log_index"])
         self.has_more_bids, self.has_more_asks = message["has_more_bids"], message["has_more_asks"]
-        return True
+        return bool(message.get("checksum", self.checksum) == self.checksum)
+
+    @property
+    def checksum(self) -> int:
+        """The CRC-32 of the first ten orders of each side, as the venue computes it."""
+        first = self.bids[:10] + self.asks[:10]
+        return zlib.crc32(":".join(f"{order.order_id}:{order.price:f}:{order.size:f}" for order in first).encode())
 
 
 class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "schema.OrderAnswer | schema.MassCancelAnswer"]):
@@ -157,6 +165,8 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
         self._ids = itertools.count(1)
         self._task: asyncio.Task[None] | None = None
         self._failed: BaseException | None = None
+        #: The last number of each feed of the connection.
+        self._feed_seqs: dict[tuple[object, ...], int] = {}
         #: By symbol, as the venue writes it.
         self.books: dict[str, BookCopy] = {}
         #: Likewise, of the channel ``book_orders``.
@@ -205,13 +215,12 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
                 # The library answers the venue's pings, sends its own, and ends a connection on which nothing comes back.
                 async with websockets.connect(address, ping_interval=10, ping_timeout=20, max_size=None, **tls) as socket:
                     self._socket = socket
+                    self._feed_seqs.clear()
                     self.connection_count += 1
                     reader = asyncio.create_task(self._read(socket))
+                    reader.add_done_callback(partial(self._on_reader_done, socket))
                     try:
-                        if self._wants_account:
-                            await self._authenticate()
-                        for subscription in list(self._subscriptions):
-                            await self._ask({"op": "subscribe", **subscription})
+                        await self._resume(reader)
                         self._messages.put_nowait({"type": "connected", "count": self.connection_count})
                         self._connected.set()
                         await reader
@@ -233,6 +242,22 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
             # A connection that held for a while was a success.
             pause_s = _PAUSE_S if time.monotonic() - begun > 30 else min(2 * pause_s, _PAUSE_S_MAX)
             await asyncio.sleep(pause_s)
+
+    def _on_reader_done(self, socket: Any, _: asyncio.Task[None]) -> None:
+        """No answer comes any more."""
+        self._lose(getattr(socket, "close_code", None))
+
+    async def _resume(self, reader: asyncio.Task[None]) -> None:
+        """Signs in and subscribes as before. Where the connection ends meanwhile, what ended its reader counts."""
+        try:
+            if self._wants_account:
+                await self._authenticate()
+            for subscription in list(self._subscriptions):
+                await self._ask({"op": "subscribe", **subscription})
+        except OutcomeUnknown:
+            if reader.done():
+                await reader
+            raise
 
     def _fail(self, error: BaseException) -> None:
         self._failed = error
@@ -261,6 +286,10 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
                 if not waiting[1].done():
                     waiting[1].set_result(found)
                 continue
+            if not self._is_next(found):
+                # Docs say that this does not happen within a connection: take the snapshots again.
+                await socket.close()
+                continue
             message = cast("schema.SocketMessage", found)
             if message["type"] == "reports" and message["reports"]:
                 for subscription in self._subscriptions:
@@ -281,6 +310,15 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
                     self._messages.get_nowait()
                 await socket.close()
             self._messages.put_nowait(message)
+
+    def _is_next(self, message: Json) -> bool:
+        """Whether none of its feed is missing before it; 1 begins the count. Earlier venues number the channel ``book`` alone."""
+        if "feed_seq" not in message:
+            return True
+        feed = tuple(message.get(field) for field in ("type", "instrument", "interval", "batch", "sell", "buy"))
+        last, feed_seq = self._feed_seqs.get(feed), int(message["feed_seq"])
+        self._feed_seqs[feed] = feed_seq
+        return last is None or feed_seq in (last + 1, 1)
 
     async def _ask(self, request: Json) -> Json:
         socket = self._socket

@@ -13,10 +13,13 @@ from walras._venue import Exact
 
 _PURPOSE, _VERSION = b"walras batch transaction", 1
 _UNTIL, _JOINED = 0x80, 0x40
+_PLACES = {"first": 0x50, "middle": 0x70, "last": 0x30}
 _ACCOUNTS, _ASSETS, _SEQUENCES, _AMOUNTS, _BLOCKS = 1 << 26, 1 << 12, 1 << 38, 1 << 63, 1 << 40
 
 #: The last block that may have a transaction; ``None``: any block may have it; ``"auto"``: as the market gives it one.
 Until = Union[int, Literal["auto"], None]
+#: Where a transaction stands in a chain, of which a block keeps all or none.
+Place = Literal["first", "middle", "last"]
 #: A transaction whose sender says no end counts for about so long.
 _COUNTS_MS = 120_000
 
@@ -243,15 +246,36 @@ def last_of_blocks(collecting: int, blocks: int) -> int:
     return collecting + blocks - 1
 
 
-def encode(account: int, sequence: int, operation: Operation, *, until: int | None = None, joined: bool = False) -> bytes:
+def place_in_chain(place: int, count: int) -> Place | None:
+    """Where one of so many transactions stands in their chain, counted from 0; ``None`` for one alone."""
+    if count < 2:
+        return None
+    if place == 0:
+        return "first"
+    return "middle" if place < count - 1 else "last"
+
+
+def encode(
+    account: int,
+    sequence: int,
+    operation: Operation,
+    *,
+    until: int | None = None,
+    chain: Place | None = None,
+    joined: bool = False,
+) -> bytes:
     """The bytes of a transaction, without its signature.
 
-    ``until`` is the last block that may have it: a batch that becomes a later block drops it. ``joined``: it is kept only together with the
-    transaction of the account's next number, in the same block. A number out of range is a ``ValueError``.
+    ``until`` is the last block that may have it: a batch that becomes a later block drops it. ``chain``: where it stands in a chain, whose
+    transactions have numbers that follow each other and are kept in one block, or not at all. ``joined``: it is kept only together with
+    the transaction of the account's next number, which may be kept alone; that is how engine versions before 14 join transactions. A
+    number out of range is a ``ValueError``.
     """
+    if chain is not None and (joined or chain not in _PLACES):
+        raise ValueError(f"chain={chain!r}: give 'first', 'middle' or 'last', and joined=True only outside of a chain")
     head = struct.pack("<IQ", _account(account), _sequence("sequence", sequence))
     asked = operation._bytes()
-    tag = asked[0] | (0 if until is None else _UNTIL) | (_JOINED if joined else 0)
+    tag = asked[0] | (0 if until is None else _UNTIL) | (_JOINED if joined else 0) | (0 if chain is None else _PLACES[chain])
     last = b"" if until is None else _block(until).to_bytes(5, "little")
     return head + bytes([tag]) + last + asked[1:]
 

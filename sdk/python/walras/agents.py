@@ -1,7 +1,8 @@
 """A market of agents on the real engine, for studies of market design: the same traders under another design, seed by seed.
 
-The classes are those that agent-based studies share: zero intelligence, value, momentum, market makers, snipers who race them to news, and
-executions of a large order as a share of the volume. Orders and data take time to travel; a design says what the venue does about it:
+The classes are those that agent-based studies share: zero intelligence, value, momentum, heuristic beliefs, the imbalance of the book,
+market makers, of which some quote by the volume, snipers who race them to news, and executions of a large order by the volume or over a
+time. Orders and data take time to travel; a design says what the venue does about it:
 continuous matching or a batch every so often, ``d_s`` (orders are held so long and put in the order in which they reached the venue's edge)
 and ``d_h`` (data is held so long and given to all at once), tick, fees, allocation. A run is a function of design, agents and seed:
 its ``state_hash`` is the same wherever it is made.
@@ -34,13 +35,18 @@ __all__ = [
     "Agent",
     "Design",
     "Execution",
+    "HeuristicBelief",
+    "Imbalance",
     "MarketMaker",
     "Momentum",
     "News",
     "Result",
     "Sniper",
+    "Twap",
     "Value",
     "View",
+    "VolumeMarketMaker",
+    "Vwap",
     "ZeroIntelligence",
     "population",
     "simulate",
@@ -112,6 +118,18 @@ class View:
         """All that has traded since the run began, as market data shows it."""
         market = self._market
         return market.volumes[max(bisect.bisect_right(market.traded_ns, self._seen_ns) - 1, 0)]
+
+    def trades(self, count: int) -> list[tuple[int, int]]:
+        """Price and lots of the last trades, the newest last, as market data shows them."""
+        market = self._market
+        seen = market.trade_counts[max(bisect.bisect_right(market.traded_ns, self._seen_ns) - 1, 0)]
+        return [(price, lots) for _, price, lots, *_ in market.trades[max(seen - count, 0) : seen]]
+
+    def quotes(self, count: int) -> list[tuple[int, int]]:
+        """The last best prices, bid and ask, the newest last, as market data shows them; 0 where there was none."""
+        market = self._market
+        seen = bisect.bisect_right(market.published, self._seen_ns)
+        return [(bid, ask) for bid, _, ask, _, _ in market.tops[max(seen - count, 0) : seen]]
 
     @property
     def middle(self) -> float:
@@ -224,6 +242,82 @@ class Momentum(Agent):
 
 
 @dataclass
+class HeuristicBelief(Agent):
+    """Learns from what traded and what did not how likely an order trades at each price, and sends the one from which it expects the most
+    (heuristic belief learning: Gjerstad and Dickhaut 1998). With ABIDES it is ``HeuristicBeliefLearningAgent``."""
+
+    #: What the asset is worth to it differs by so much, each time.
+    noise: float = 5e-4
+    lots: int = 5
+    position_max: int = 100
+    #: Trades and quotes that it remembers.
+    memory: int = 50
+    name: int | None = field(default=None, repr=False)
+
+    @staticmethod
+    def chance(side: int, ticks: int, trades: Sequence[tuple[int, int]], quotes: Sequence[tuple[int, int]]) -> float:
+        """How likely an order at this price trades: of those at prices as good or better, how many did or could have."""
+        if side == 0:
+            taken = sum(price <= ticks for price, _ in trades) + sum(0 < ask <= ticks for _, ask in quotes)
+            left = sum(bid >= ticks for bid, _ in quotes)
+        else:
+            taken = sum(price >= ticks for price, _ in trades) + sum(bid >= ticks for bid, _ in quotes)
+            left = sum(0 < ask <= ticks for _, ask in quotes)
+        return taken / (taken + left) if taken else 0.0
+
+    def wake(self, view: View) -> None:
+        if self.name is not None:
+            view.cancel(self.name)
+            self.name = None
+        worth = view.value * (1 + self.random.gauss(0, self.noise))
+        side = self.random.randrange(2)
+        if abs(view.position_lots) >= self.position_max:
+            side = 1 if view.position_lots > 0 else 0
+        sign = 1 if side == 0 else -1
+        trades, quotes = view.trades(self.memory), view.quotes(self.memory)
+        seen = {price for price, _ in trades} | {price for quote in quotes for price in quote if price}
+        gains = [((worth - price) * sign * self.chance(side, price, trades, quotes), price) for price in seen]
+        gain, price = max(gains, default=(0.0, 0))
+        if gain > 0:
+            self.name = view.rest(side, self.lots, price)
+
+
+@dataclass
+class Imbalance(Agent):
+    """Buys where the best bid shows much more than the best ask, and sells where it shows much less. It leaves when the book is even again,
+    or has gone against it. With ABIDES it is ``OrderBookImbalanceAgent``."""
+
+    every_ns: int = SECOND_NS // 2
+    #: Share of the bid at which it buys; it sells at the same share of the ask.
+    enter: float = 0.7
+    #: Share at which it leaves.
+    leave: float = 0.5
+    #: It leaves, too, where the middle is so far from the best one since it came, as a share of that.
+    stop: float = 1e-3
+    lots: int = 5
+    best: float = field(default=0.0, repr=False)
+    name: int | None = field(default=None, repr=False)
+
+    def wake(self, view: View) -> None:
+        if not (view.bid and view.ask) or (self.name is not None and view.is_on_its_way(self.name)):
+            return
+        share = view.bid_lots / (view.bid_lots + view.ask_lots)
+        position, middle = view.position_lots, view.middle
+        if position == 0:
+            self.best = middle
+            if share >= self.enter:
+                self.name = view.take(0, self.lots, view.ask)
+            elif 1 - share >= self.enter:
+                self.name = view.take(1, self.lots, view.bid)
+            return
+        is_long = position > 0
+        self.best = max(self.best, middle) if is_long else min(self.best, middle)
+        has_lost = abs(self.best - middle) > self.stop * self.best
+        if has_lost or (share if is_long else 1 - share) <= self.leave:
+            self.name = view.take(1 if is_long else 0, abs(position), view.bid if is_long else view.ask)
+
+
+@dataclass
 class MarketMaker(Agent):
     """Quotes both sides around what the asset is worth, leans against its position, and moves its quotes when news comes."""
 
@@ -250,6 +344,37 @@ class MarketMaker(Agent):
                 self.names.append(view.rest(0, self.lots, math.floor(centre - away)))
             if view.position_lots > -self.position_max:
                 self.names.append(view.rest(1, self.lots, math.ceil(centre + away)))
+
+
+@dataclass
+class VolumeMarketMaker(Agent):
+    """Quotes both sides around the middle of the book, as much at each price as is its share of what has traded since it looked last (a
+    percentage of volume, POV). With ABIDES it is ``POVMarketMakerAgent``."""
+
+    every_ns: int = SECOND_NS // 2
+    share: float = 0.1
+    #: What it quotes at each price at least.
+    lots_min: int = 5
+    levels: int = 3
+    half_spread: float = 5e-4
+    position_max: int = 500
+    seen_lots: int = field(default=0, repr=False)
+    names: list[int] = field(default_factory=list, repr=False)
+
+    def wake(self, view: View) -> None:
+        for name in self.names:
+            view.cancel(name)
+        self.names.clear()
+        volume = view.volume_lots
+        lots = max(round(self.share * (volume - self.seen_lots)), self.lots_min)
+        self.seen_lots = volume
+        half = max(self.half_spread * view.middle, 0.5)
+        for level in range(self.levels):
+            away = half * (1 + level)
+            if view.position_lots < self.position_max:
+                self.names.append(view.rest(0, lots, math.floor(view.middle - away)))
+            if view.position_lots > -self.position_max:
+                self.names.append(view.rest(1, lots, math.ceil(view.middle + away)))
 
 
 @dataclass
@@ -298,8 +423,67 @@ class Execution(Agent):
             self.name = view.take(self.side, due, best * (1 - self.reach if self.side else 1 + self.reach))
 
 
+@dataclass
+class Twap(Agent):
+    """Buys or sells a large order in parts, evenly over a time (to trade at the time-weighted average price, TWAP): it takes what it is
+    behind. With ABIDES it is ``TWAPExecutionAgent``."""
+
+    every_ns: int = SECOND_NS // 2
+    #: 0 to buy, 1 to sell.
+    side: int = 0
+    target_lots: int = 1_000
+    #: From its first look on.
+    duration_s: float = 30.0
+    #: How far beyond the best price it trades at most, as a share of that.
+    reach: float = 1e-2
+    begun_ns: int | None = field(default=None, repr=False)
+    name: int | None = field(default=None, repr=False)
+
+    def due(self, passed: float) -> float:
+        """What share of the order has traded when this share of the time has passed."""
+        return passed
+
+    def wake(self, view: View) -> None:
+        if self.begun_ns is None:
+            self.begun_ns = view.now_ns
+        if self.name is not None and view.is_on_its_way(self.name):
+            return
+        done = -view.position_lots if self.side else view.position_lots
+        passed = min((view.now_ns - self.begun_ns) / (self.duration_s * SECOND_NS), 1.0)
+        lots = int(self.due(passed) * self.target_lots) - done
+        best = view.bid if self.side else view.ask
+        if lots > 0 and best:
+            self.name = view.take(self.side, lots, best * (1 - self.reach if self.side else 1 + self.reach))
+
+
+@dataclass
+class Vwap(Twap):
+    """The same along a profile of the volume (to trade at the volume-weighted average price, VWAP). With ABIDES it is
+    ``VWAPExecutionAgent``."""
+
+    #: How much trades in equal parts of the time, one next to the other: as a rule most at the ends.
+    profile: Sequence[float] = (3.0, 2.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 2.0, 3.0)
+
+    def due(self, passed: float) -> float:
+        at = passed * len(self.profile)
+        whole = int(at)
+        rest = self.profile[whole] * (at - whole) if whole < len(self.profile) else 0.0
+        return (sum(self.profile[:whole]) + rest) / sum(self.profile)
+
+
 def population(
-    *, zero_intelligence: int = 50, value: int = 10, momentum: int = 5, market_makers: int = 3, snipers: int = 0, executions: int = 0
+    *,
+    zero_intelligence: int = 50,
+    value: int = 10,
+    momentum: int = 5,
+    market_makers: int = 3,
+    snipers: int = 0,
+    executions: int = 0,
+    heuristic_beliefs: int = 0,
+    imbalances: int = 0,
+    volume_market_makers: int = 0,
+    twaps: int = 0,
+    vwaps: int = 0,
 ) -> list[Agent]:
     """So many agents of each class, with the classes' own settings."""
     kinds: list[tuple[type[Agent], int]] = [
@@ -309,6 +493,11 @@ def population(
         (MarketMaker, market_makers),
         (Sniper, snipers),
         (Execution, executions),
+        (HeuristicBelief, heuristic_beliefs),
+        (Imbalance, imbalances),
+        (VolumeMarketMaker, volume_market_makers),
+        (Twap, twaps),
+        (Vwap, vwaps),
     ]
     return [kind() for kind, count in kinds for _ in range(count)]
 
@@ -370,9 +559,10 @@ class _Market:
         self.tops: list[tuple[int, int, int, int, int]] = [(0, 0, 0, 0, 0)]
         self.trades: list[tuple[int, int, int, int, int, int]] = []
         self.last = 0
-        #: When there were trades, and what had traded then, from the beginning on.
+        #: When there were trades, and how many lots and trades there had been then, from the beginning on.
         self.traded_ns: list[int] = [0]
         self.volumes: list[int] = [0]
+        self.trade_counts: list[int] = [0]
         self.passing: list[tuple[int, int]] = []
         #: Orders that are to trade at once, until they have, or have not.
         self.on_their_way: set[int] = set()
@@ -496,6 +686,7 @@ class _Market:
                 self.last = trade.price_ticks
             self.traded_ns.append(at)
             self.volumes.append(self.volumes[-1] + sum(trade.size_lots for trade in trades))
+            self.trade_counts.append(len(self.trades))
 
     def _uncross(self, at: int) -> None:
         self._note(at, self.venue._set_phase(_INSTRUMENT, "continuous", at))

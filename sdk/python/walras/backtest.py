@@ -1,10 +1,11 @@
 """Back-tests on recorded days: a strategy's orders meet the recorded flow in the real engine.
 
 A day is a file that ``walras replay`` reads: LOBSTER messages, NASDAQ ITCH 5.0, Bitstamp's and Shanghai's logs, plain or
-compressed; or a file of DBN with the schema ``mbo`` (``.dbn``, ``.dbn.zst``); or, as near as pictures of books and trades come to
-it, a day's folder of a venue's archive. Every order of the record enters the engine's book at its time; the strategy's orders enter
-among them, wait in the same queues, and trade by the same rules. What the strategy takes is gone: an order of the record that comes
-for it later finds less, and may rest instead. Nobody of the record reacts to the strategy, as in every back-test.
+compressed; or a file of DBN with the schema ``mbo`` (``.dbn``, ``.dbn.zst``); or a day's folder of a venue's archive: with its
+orders, or as near as pictures of books and trades come to them. Every order of the record enters the engine's book at its time;
+the strategy's orders enter among them, wait in the same queues, and trade by the same rules. What the strategy takes is gone: an
+order of the record that comes for it later finds less, and may rest instead. Nobody of the record reacts to the strategy, as in
+every back-test.
 
 >>> from walras import backtest
 >>> class Joiner(backtest.Strategy):
@@ -415,11 +416,11 @@ def run(
     symbol or number; ``tick`` the price of a tick. The record's orders belong to ``accounts`` of a pool. ``keep_queues=False`` is
     faster, and ``Strategy.queue_ahead`` raises then. A file that is no record is a ``ValueError`` that says what is wrong where.
 
-    Of a day's folder of a venue's archive (docs/history.md; needs polars or pyarrow), ``instrument`` is the symbol: its orders are
-    not known, so a few stand for each level of the last picture of the book, and each trade comes as one that takes. A ``.dbn`` or
-    ``.dbn.zst`` file with the schema ``mbo`` has the orders; ``tick`` is needed (``instrument``: its number, where there are
-    several), and lots are its sizes. Before Python 3.14, what zstd has compressed needs the package zstandard (``pip install
-    walras[dbn]``).
+    Of a day's folder of a venue's archive (docs/history.md), ``instrument`` is the symbol. Where the archive keeps orders
+    (``archive.orders`` and ``archive.dbn``), each displayed order comes as it did. Otherwise (needs polars or pyarrow) a few stand for
+    each level of the last picture of the book, and each trade comes as one that takes. A ``.dbn`` or ``.dbn.zst`` file with the schema
+    ``mbo`` has the orders too; ``tick`` is needed (``instrument``: its number, where there are several), and lots are its sizes. Before
+    Python 3.14, what zstd has compressed needs the package zstandard (``pip install walras[dbn]``).
 
     Without orders of the strategy, the venue trades what the record says (``docs/replay.md`` says how closely); with the same seed
     and strategy the same happens again.

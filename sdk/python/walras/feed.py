@@ -12,6 +12,7 @@ from a snapshot.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import pathlib
 import socket
 import time
@@ -138,14 +139,20 @@ class Reader:
         return {"read": read, "copies": copies, "dropped": dropped, "asked": asked, "forged": self._native.forged}
 
 
+def _toml() -> Any:
+    """What reads TOML: of the standard library from Python 3.11 on, else the package tomli."""
+    for name in ("tomllib", "tomli"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise RuntimeError("reading a tree's file needs Python 3.11, or pip install tomli; or give tree=(number, key) instead")
+
+
 def tree_of(file: str | pathlib.Path) -> tuple[int, bytes]:
-    """Number and key of a tree's file (docs/relays.md)."""
-    try:
-        import tomllib
-    except ImportError:
-        raise RuntimeError("reading a tree's file needs Python 3.11: give tree=(number, key) instead") from None
+    """Number and key of a tree's file (docs/relays.md). Before Python 3.11 it needs the package tomli."""
     path = pathlib.Path(file)
-    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    content = _toml().loads(path.read_text(encoding="utf-8"))
     if "key_file" not in content:
         raise ValueError(f"{path}: no key_file in it: give the file of a relay tree, as docs/relays.md shows it")
     key = bytes.fromhex((path.parent / content["key_file"]).read_text(encoding="ascii").strip())

@@ -10,7 +10,8 @@ import { BadAnswer, DecimalError, KeyError, NotConnected, OutcomeUnknown, Refuse
 import type { Asset, Batch, BatchBlock, BatchCollected, BatchDemand, Offer, Pool, PoolShare, TransactionOutcome } from "./schema/index.ts";
 import { type Key, parseKey, publicKeyHex } from "./signing.ts";
 import {
-  type Operation, type PoolName, type PoolRule, type Terms, blocksOfTwoMinutes, encodeTransaction, lastOfBlocks, signTransaction,
+  type Operation, type PoolName, type PoolRule, type Terms, blocksOfTwoMinutes, encodeTransaction, lastOfBlocks, placeInChain,
+  signTransaction,
 } from "./transactions.ts";
 import { isNotLeader, pause } from "./transport.ts";
 
@@ -148,9 +149,9 @@ export class BatchMarket {
     return (await this.client.shares({ isFresh: true })).filter(({ batch }) => batch === this.name);
   }
 
-  /** What came of a transaction so far; `null` where it is none of the account's last 64. */
+  /** What came of a transaction so far; `null` where it is none of the account's last 64, and none whose offer stands or ended late. */
   async outcome(sequence: bigint): Promise<TransactionOutcome | null> {
-    const outcomes = await this.client.transactions({ isFresh: true });
+    const outcomes = await this.client.transactions({ sequence, isFresh: true });
     return outcomes.find((each) => each.batch === this.name && BigInt(each.sequence) === sequence) ?? null;
   }
 
@@ -276,7 +277,8 @@ export class BatchMarket {
   /**
    * Numbers, signs and sends up to 64 operations; for each, in their order, the block that collects it or its refusal. `joined`: a block
    * keeps all of them, or none. What is not answered is sent again, by any replica: a number is taken once, so that does no harm. Throws
-   * `OutcomeUnknown` where no answer comes. Without `until`, a venue of an earlier version gets them without an end.
+   * `OutcomeUnknown` where no answer comes. Without `until`, a venue of an earlier version gets them without an end. Joined ones need
+   * engine version 14.
    */
   async send(operations: readonly Operation[], options: { joined?: boolean } & Ends = {}): Promise<(Collected | Refused)[]> {
     if (operations.length < 1 || operations.length > NUMBERS_MAX) {
@@ -307,8 +309,9 @@ export class BatchMarket {
     { joined = false, until }: { joined?: boolean } & Ends = {},
   ): Promise<string[]> {
     const last = until === undefined ? await this.#defaultEnd() : until;
+    const count = joined ? operations.length : 1;
     return Promise.all(operations.map((operation, place) => {
-      const terms = { joined: joined && place < operations.length - 1, ...(last !== null && { until: last }) };
+      const terms = { chain: placeInChain(place, count), ...(last !== null && { until: last }) };
       return this.#signed(first + BigInt(place), operation, terms);
     }));
   }
@@ -354,7 +357,8 @@ export class BatchMarket {
 
   /**
    * Sends again what was refused for the end that it has by default: with a later one, or with none to a venue of an earlier version. A
-   * number is taken once, so this does no harm. Not for joined transactions: some of them could be kept without the others.
+   * number is taken once, so this does no harm. Not for joined transactions: a batch may have some of them, and drops those without the
+   * others.
    */
   async #sendWithOtherEnds(first: bigint, operations: readonly Operation[], results: (Collected | Refused)[]): Promise<void> {
     for (const code of [EXPIRED, NEEDS_LATER_VERSION]) {
@@ -382,10 +386,11 @@ export class BatchMarket {
     if (blocks.length < done.size) return new Map();
     if (blocks.length === 0) return null;
     const until = blocks.reduce((least, block) => (block < least ? block : least));
-    const last = [...chain.keys()].at(-1);
-    const signed = [...waiting].map(async (number): Promise<[bigint, string]> => (
-      [number, await this.#signed(number, chain.get(number) as Operation, { until, joined: number !== last })]
-    ));
+    const numbers = [...chain.keys()];
+    const signed = [...waiting].map(async (number): Promise<[bigint, string]> => {
+      const terms = { until, chain: placeInChain(numbers.indexOf(number), numbers.length) };
+      return [number, await this.#signed(number, chain.get(number) as Operation, terms)];
+    });
     return new Map(await Promise.all(signed));
   }
 

@@ -384,9 +384,17 @@ export class Client extends Orders implements Carrier {
     });
   }
 
-  /** What came of the account's last transactions in all markets, the one collected last first. */
-  async transactions({ limit, isFresh = false }: { limit?: number } & Freshness = {}): Promise<schema.TransactionOutcome[]> {
-    return (await this.call("getTransactions", { query: { limit } }, { isFresh })).transactions;
+  /**
+   * What came of the account's last transactions in all markets, the one collected last first; or of the one with this number, also of an
+   * older one whose offer stands or ended late.
+   */
+  async transactions({
+    limit,
+    sequence,
+    isFresh = false,
+  }: { limit?: number; sequence?: bigint } & Freshness = {}): Promise<schema.TransactionOutcome[]> {
+    const query = { limit, sequence: sequence?.toString() };
+    return (await this.call("getTransactions", { query }, { isFresh })).transactions;
   }
 
   /**

@@ -29,6 +29,6 @@ export {
 } from "./stream.ts";
 export {
   type CancelOffer, type CreateOffer, type CreatePool, type DepositToPool, type IssuedAmount, type KeyOperation, type Operation,
-  type Payment, type PoolName, type PoolRule, type Terms, type WithdrawFromPool, blocksOfTwoMinutes, encodeTransaction, lastOfBlocks,
-  signTransaction, signedMessage,
+  type Payment, type Place, type PoolName, type PoolRule, type Terms, type WithdrawFromPool, blocksOfTwoMinutes, encodeTransaction,
+  lastOfBlocks, placeInChain, signTransaction, signedMessage,
 } from "./transactions.ts";

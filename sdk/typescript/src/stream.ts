@@ -1,5 +1,5 @@
-// The WebSocket: subscriptions that survive reconnects, commands with replies, books checked by number and checksum, a watchdog against
-// silent links.
+// The WebSocket: subscriptions that survive reconnects, commands with replies, books checked by number and checksum, other feeds
+// by number, a watchdog against silent links.
 
 import { Backoff } from "./backoff.ts";
 import { BookCopy } from "./book.ts";
@@ -101,6 +101,8 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
   readonly #subscriptions = new Map<string, Subscribed>();
   readonly #pending = new Map<string, Pending>();
   readonly #books = new Map<string, Kept>();
+  /** The last number of each feed of the connection. */
+  readonly #feedSeqs = new Map<string, bigint>();
   readonly #backoff = new Backoff();
   /** Called when something of the connection changed. */
   #changed: (() => void)[] = [];
@@ -370,6 +372,7 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     this.#socket = null;
     [this.#signedInAs, this.#isSigningIn] = [null, false];
     for (const { book } of this.#books.values()) book.forget();
+    this.#feedSeqs.clear();
     const pending = [...this.#pending.values()];
     this.#pending.clear();
     for (const { reject } of pending) {
@@ -486,6 +489,8 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     try {
       const message = JSON.parse(text) as SocketMessage;
       if (this.#isAnswer(message)) return;
+      // Docs say that this does not happen within a connection: take the snapshots again.
+      if (!this.#isNext(message)) return this.#drop();
       switch (message.type) {
         case "book":
           this.#applyBook(message);
@@ -518,6 +523,15 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     if (message.type === "error") pending.reject(refusal(message));
     else pending.resolve(message);
     return true;
+  }
+
+  /** Whether none of its feed is missing before it; 1 begins the count. A book's copy looks at its own numbers. */
+  #isNext(message: SocketMessage): boolean {
+    const [feed, feedSeq] = feedOf(message);
+    if (feedSeq === null) return true;
+    const last = this.#feedSeqs.get(feed);
+    this.#feedSeqs.set(feed, feedSeq);
+    return last === undefined || feedSeq === last + 1n || feedSeq === 1n;
   }
 
   #applyBook(message: WsBook): void {
@@ -590,6 +604,13 @@ function nameOf(subscription: Subscription): string {
   if (subscription.channel === "reports") return "reports";
   const { channel, instrument = "", interval = "", batch = "", sell = "", buy = "" } = subscription as Record<string, string>;
   return [channel, pathSymbol(instrument), interval, batch, sell, buy].join(" ");
+}
+
+/** The feed that a message is of, and its number there. Earlier venues number the channel `book` alone. */
+function feedOf(message: SocketMessage): [feed: string, feedSeq: bigint | null] {
+  const fields = message as unknown as Partial<Record<string, string>>;
+  const { type, feed_seq, instrument = "", interval = "", batch = "", sell = "", buy = "" } = fields;
+  return [[type, instrument, interval, batch, sell, buy].join(" "), feed_seq === undefined || type === "book" ? null : BigInt(feed_seq)];
 }
 
 function refusal({ error, log_index }: WsError): Refused {

@@ -13,6 +13,7 @@ const TAG = {
 } as const;
 const UNTIL = 0x80;
 const JOINED = 0x40;
+const PLACE = { first: 0x50, middle: 0x70, last: 0x30 } as const;
 /** A transaction whose sender says no end counts for about so long. */
 const COUNTS_MS = 120_000;
 const RULE = { constant_product: 0, weighted: 1, stable_swap: 2 } as const;
@@ -98,11 +99,26 @@ export interface WithdrawFromPool {
 export type Operation =
   | KeyOperation | CreateOffer | CancelOffer | Payment | IssuedAmount | CreatePool | DepositToPool | WithdrawFromPool;
 
+/** Where a transaction stands in a chain, of which a block keeps all or none. */
+export type Place = keyof typeof PLACE;
+
 export interface Terms {
   /** The last block that may have the transaction; any without it. */
   until?: bigint;
-  /** Whether it is kept only together with the account's transaction of the next number. */
+  /** Its place in a chain, whose transactions have numbers that follow each other. */
+  chain?: Place | null;
+  /**
+   * Whether it is kept only together with the account's transaction of the next number, which may be kept alone; that is how engine
+   * versions before 14 join transactions. Only outside of a chain.
+   */
   joined?: boolean;
+}
+
+/** Where one of so many transactions stands in their chain, counted from 0; `null` for one alone. */
+export function placeInChain(place: number, count: number): Place | null {
+  if (count < 2) return null;
+  if (place === 0) return "first";
+  return place < count - 1 ? "middle" : "last";
 }
 
 /** How many blocks a market of this interval has in about two minutes: the one that collects, and as many as it may close in that time. */
@@ -117,12 +133,13 @@ export function lastOfBlocks(collecting: bigint, blocks: number): bigint {
 }
 
 export function encodeTransaction(
-  account: number, sequence: bigint, asked: Operation, { until, joined = false }: Terms = {},
+  account: number, sequence: bigint, asked: Operation, { until, chain = null, joined = false }: Terms = {},
 ): Uint8Array<ArrayBuffer> {
+  if (chain !== null && joined) throw new RangeError("a transaction of a chain is joined with that: leave out `joined`");
   const bytes = new Writer();
   bytes.u32(account);
   bytes.u64(sequence);
-  bytes.u8(TAG[asked.operation] | (until === undefined ? 0 : UNTIL) | (joined ? JOINED : 0));
+  bytes.u8(TAG[asked.operation] | (until === undefined ? 0 : UNTIL) | (joined ? JOINED : 0) | (chain === null ? 0 : PLACE[chain]));
   if (until !== undefined) {
     bytes.u32(Number(until & 0xffff_ffffn));
     bytes.u8(Number(until >> 32n));

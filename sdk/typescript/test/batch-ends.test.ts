@@ -19,15 +19,18 @@ const [DUPLICATE, EXPIRED, NEEDS_LATER_VERSION, BATCH_FULL] = [12, 27, 39, 50];
 interface Sent {
   sequence: bigint;
   until: bigint | null;
-  joined: boolean;
+  /** Where it stands in a chain. */
+  place: string | undefined;
 }
+
+const PLACES: Readonly<Record<number, string>> = { 0x50: "first", 0x70: "middle", 0x30: "last" };
 
 function read(signed: string): Sent {
   const bytes = fromHex(signed);
   const view = new DataView(bytes.buffer);
   const tag = view.getUint8(12);
   const until = (tag & 0x80) === 0 ? null : BigInt(view.getUint32(13, true)) + (BigInt(view.getUint8(17)) << 32n);
-  return { sequence: view.getBigUint64(4, true), until, joined: (tag & 0x40) !== 0 };
+  return { sequence: view.getBigUint64(4, true), until, place: PLACES[tag & 0x70] };
 }
 
 /** A venue that takes what its rules allow. */
@@ -64,10 +67,10 @@ class Planned {
     return { results };
   }
 
-  #result({ sequence, until, joined }: Sent): object {
+  #result({ sequence, until, place }: Sent): object {
     const code = this.refuses.get(sequence);
     if (code !== undefined) return refused(code, "Refused");
-    if (!this.takesTerms && (until !== null || joined)) return refused(NEEDS_LATER_VERSION, "NeedsLaterVersion");
+    if (!this.takesTerms && (until !== null || place !== undefined)) return refused(NEEDS_LATER_VERSION, "NeedsLaterVersion");
     if (until !== null && until < this.collecting) return refused(EXPIRED, "AlreadyExpired");
     if (this.room <= 0) return refused(BATCH_FULL, "BatchFull");
     this.room -= 1;
@@ -108,7 +111,7 @@ test("a transaction ends after about two minutes unless its call says another bl
   await main.sell("1", "USD", "USD", { until: await main.lastBlock(3) });
   await main.send([PAYMENT, PAYMENT], { joined: true });
   assert.deepEqual(planned.untils, [6n + BLOCKS, 9n, null, 9n, 6n + BLOCKS, 6n + BLOCKS]);
-  assert.deepEqual(planned.sent.at(-1)?.map(({ joined }) => joined), [true, false]);
+  assert.deepEqual(planned.sent.at(-1)?.map(({ place }) => place), ["first", "last"]);
   assert.equal(await main.lastBlock(), 6n + BLOCKS);
   await assert.rejects(main.lastBlock(0), RangeError);
 });
@@ -180,8 +183,8 @@ test("a chain of which a block has a part is sent again for that block alone", a
     [planned.room, planned.later] = [1, later];
     const results = await main.send([PAYMENT, PAYMENT, PAYMENT], { joined: true });
     assert.deepEqual(results.map((result) => (result instanceof Refused ? result.code : 0)), codes);
-    assert.deepEqual(planned.sent.map((each) => each.map(({ sequence, joined, until }) => [sequence, joined, until])), [
-      [[1n, true, 6n + BLOCKS], [2n, true, 6n + BLOCKS], [3n, false, 6n + BLOCKS]], [[2n, true, 7n], [3n, false, 7n]],
+    assert.deepEqual(planned.sent.map((each) => each.map(({ sequence, place, until }) => [sequence, place, until])), [
+      [[1n, "first", 6n + BLOCKS], [2n, "middle", 6n + BLOCKS], [3n, "last", 6n + BLOCKS]], [[2n, "middle", 7n], [3n, "last", 7n]],
     ]);
   }
   // None of it is in a block: all of it is sent again. One is refused: none of it is.

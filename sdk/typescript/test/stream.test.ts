@@ -280,6 +280,22 @@ test("a book is kept by number and checksum, and taken again where either does n
   stream.close();
 });
 
+test("a message that is missing has the stream connect again", async () => {
+  const { stream, first, messages } = await opened();
+  const ticker = (instrument: string, feed_seq?: string): object => ({ type: "ticker", instrument, feed_seq });
+  const said = [ticker("A", "1"), ticker("B", "7"), ticker("A", "2"), ticker("A"), ticker("A", "3"), ticker("A", "1")];
+  said.forEach((each) => first.say(each));
+  await settle();
+  assert.deepEqual([messages.length, FakeSocket.all.length], [7, 1]);
+  first.say(ticker("A", "3"));
+  const second = await socket(2);
+  second.open();
+  second.say(ticker("A", "9"));
+  await settle();
+  assert.deepEqual([messages.length, stream.connectionCount], [9, 2], "what came behind the gap is not handed out");
+  stream.close();
+});
+
 test("messages wait to be read; what is refused ends the reading, and so does closing", async () => {
   const client = clientOf();
   const stream = client.stream();

@@ -4,14 +4,14 @@ import { test } from "node:test";
 import { fromHex, toBase64Url, toHex } from "../src/bytes.ts";
 import { KeyError } from "../src/errors.ts";
 import { type Key, parseKey, publicKeyHex } from "../src/signing.ts";
-import { type Operation, encodeTransaction, signTransaction, signedMessage } from "../src/transactions.ts";
+import { type Operation, type Place, encodeTransaction, placeInChain, signTransaction, signedMessage } from "../src/transactions.ts";
 
 interface Vector {
   seed: string;
   public_key: string;
   domain: string;
   transactions: {
-    name: string; account_id: number; sequence: string; until: string | null; joined: boolean;
+    name: string; account_id: number; sequence: string; until: string | null; chain: Place | null; joined: boolean;
     operation: Operation["operation"]; fields: Record<string, unknown>;
     transaction: string; message: string; signed: string;
   }[];
@@ -47,11 +47,18 @@ test("what a field cannot hold is an error, not other bytes", () => {
   assert.throws(() => encodeTransaction(1, 1n, { operation: "set_key", key: "11".repeat(31) }), /32 bytes in hex/);
 });
 
-for (const { name, account_id, sequence, until, joined, operation, fields, transaction, message, signed } of vector.transactions) {
+test("a place in a chain is said by itself", () => {
+  assert.deepEqual([placeInChain(0, 1), ...[0, 1, 2].map((place) => placeInChain(place, 3))], [null, "first", "middle", "last"]);
+  const payment = { operation: "payment", to: 1, asset: 0, amount: 5n } as const;
+  assert.throws(() => encodeTransaction(1, 1n, payment, { chain: "first", joined: true }), RangeError);
+});
+
+for (const { name, account_id, sequence, until, chain, joined, operation, fields, transaction, message, signed } of vector.transactions) {
   const asked = { operation, ...withBigints(fields) } as Operation;
 
   test(`the client encodes and signs as Rust reads: ${name}`, async () => {
-    const bytes = encodeTransaction(account_id, BigInt(sequence), asked, { ...(until === null ? {} : { until: BigInt(until) }), joined });
+    const terms = { ...(until === null ? {} : { until: BigInt(until) }), chain, joined };
+    const bytes = encodeTransaction(account_id, BigInt(sequence), asked, terms);
     assert.equal(toHex(bytes), transaction);
     assert.equal(toHex(signedMessage(vector.domain, bytes)), message);
     assert.equal(await signTransaction(key, vector.domain, bytes), signed);

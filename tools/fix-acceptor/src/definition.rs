@@ -1,10 +1,11 @@
 //! Reads an acceptance definition and runs it against an [`Acceptor`], in virtual time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::Acceptor;
 use crate::matching::difference;
 pub use crate::matching::{RULES, Rule};
+use crate::numbers::Numbers;
+use crate::{Acceptor, Numbering};
 
 /// How long an expected message, or the end of a connection, is waited for.
 const MESSAGE_WAIT_NS: u64 = 12_000_000_000;
@@ -22,14 +23,33 @@ struct Run {
     /// By the number in the definition: the connection's id.
     connections: BTreeMap<u64, u64>,
     id_last: u64,
+    numbering: Numbering,
+    /// By connection.
+    numbers: BTreeMap<u64, Numbers>,
+    /// Messages that no line has expected yet, by connection.
+    heard: BTreeMap<u64, VecDeque<Vec<u8>>>,
     outcome: Outcome,
 }
 
 /// Runs a definition.
 #[must_use]
 pub fn run(text: &[u8]) -> Outcome {
-    let mut run =
-        Run { acceptor: Acceptor::new(), now_ns: START_NS, connections: BTreeMap::new(), id_last: 0, outcome: [None, None, None] };
+    run_numbered(text, Numbering::Plain)
+}
+
+/// The same where the acceptor numbers its messages so. A definition sees numbers one by one in any case.
+#[must_use]
+pub fn run_numbered(text: &[u8], numbering: Numbering) -> Outcome {
+    let mut run = Run {
+        acceptor: Acceptor::new(numbering),
+        now_ns: START_NS,
+        connections: BTreeMap::new(),
+        id_last: 0,
+        numbering,
+        numbers: BTreeMap::new(),
+        heard: BTreeMap::new(),
+        outcome: [None, None, None],
+    };
     for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if let Err(what) = run.line(line) {
@@ -59,8 +79,12 @@ impl Run {
             b'e' if rest == b"DISCONNECT" => self.expect_end(number)?,
             b'I' => {
                 let id = *self.connections.get(&number).ok_or("this connection is not open")?;
-                let bytes = completed(&with_times(rest, self.now_ns));
-                self.acceptor.on_bytes(id, self.now_ns, &bytes);
+                let mut line = with_times(rest, self.now_ns);
+                if self.numbering == Numbering::Lasting {
+                    self.hear(id);
+                    line = self.numbers.entry(id).or_default().asked(&line);
+                }
+                self.acceptor.on_bytes(id, self.now_ns, &completed(&line));
             }
             b'E' => self.expect(number, &completed(&with_times(rest, self.now_ns)))?,
             b'#' | b' ' | b'\t' => {}
@@ -78,12 +102,25 @@ impl Run {
         is_soon
     }
 
+    /// Takes what the acceptor has said on a connection.
+    fn hear(&mut self, id: u64) {
+        while let Some(message) = first_message(self.acceptor.output(id)).map(<[u8]>::to_vec) {
+            self.acceptor.consume(id, self.now_ns, message.len());
+            let heard = match self.numbering {
+                Numbering::Plain => Some(message),
+                Numbering::Lasting => self.numbers.entry(id).or_default().heard(&message),
+            };
+            self.heard.entry(id).or_default().extend(heard);
+        }
+    }
+
     fn expect(&mut self, number: u64, expected: &[u8]) -> Result<(), String> {
         let id = *self.connections.get(&number).ok_or("this connection is not open")?;
         let until_ns = self.now_ns + MESSAGE_WAIT_NS;
         let actual = loop {
-            if let Some(message) = first_message(self.acceptor.output(id)) {
-                break message.to_vec();
+            self.hear(id);
+            if let Some(message) = self.heard.get_mut(&id).and_then(VecDeque::pop_front) {
+                break message;
             }
             if self.acceptor.is_over(id) {
                 return Err("the connection ended, a message was expected".to_owned());
@@ -92,7 +129,6 @@ impl Run {
                 return Err("no message came".to_owned());
             }
         };
-        self.acceptor.consume(id, self.now_ns, actual.len());
         for (rule, outcome) in RULES.into_iter().zip(&mut self.outcome) {
             if outcome.is_none() {
                 *outcome = difference(rule, expected, &actual);
@@ -106,9 +142,10 @@ impl Run {
         let id = *self.connections.get(&number).ok_or("this connection is not open")?;
         let until_ns = self.now_ns + END_WAIT_NS;
         loop {
-            let output = self.acceptor.output(id);
-            if !output.is_empty() {
-                return Err(format!("the end was expected, not {}", String::from_utf8_lossy(output)));
+            self.hear(id);
+            let heard = self.heard.get(&id).and_then(VecDeque::front).map_or(self.acceptor.output(id), Vec::as_slice);
+            if !heard.is_empty() {
+                return Err(format!("the end was expected, not {}", String::from_utf8_lossy(heard)));
             }
             if self.acceptor.is_over(id) {
                 self.acceptor.remove(id);
@@ -151,7 +188,7 @@ fn with_times(line: &[u8], now_ns: u64) -> Vec<u8> {
 }
 
 /// Adds the length and the checksum that a line leaves out.
-fn completed(message: &[u8]) -> Vec<u8> {
+pub(crate) fn completed(message: &[u8]) -> Vec<u8> {
     let Some(head_len) = message.iter().position(|byte| *byte == 1).filter(|_| message.starts_with(b"8=")) else {
         return message.to_vec();
     };
@@ -196,6 +233,8 @@ mod tests {
         let logout = "I8=FIX.4.4|35=5|34=2|49=TW|52=<TIME>|56=ISLD|\n\
             E8=FIX.4.4|9=49|35=5|34=2|49=ISLD|52=00000000-00:00:00.000|56=TW|10=0|\neDISCONNECT\n";
         assert_eq!(outcome(&format!("{LOGON}{logout}")), [None, None, None]);
+        let leaping = run_numbered(format!("{LOGON}{logout}").replace('|', "\x01").as_bytes(), Numbering::Lasting);
+        assert_eq!(leaping, [None, None, None]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A FIX acceptor that answers as acceptance definitions of FIX engines expect: it sends orders, security definitions and e-mails
-//! back unchanged, and says of everything else that it does not know it. Its sessions are those of `walras-fix`.
+//! back unchanged, and says of everything else that it does not know it. Its sessions are those of `walras-fix`, numbered one by one or as
+//! the venue's sessions of orders are.
 //!
 //! *Deliberately absent*: a market. *Invariant*: one connection at a time has a session.
 //!
@@ -8,11 +9,14 @@
 
 pub mod definition;
 mod matching;
+mod numbers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use walras_fix::{AppMessage, Body, Dictionaries, Event, Leniency, Message, Record, Rules, Session, Settings, Version};
+use walras_fix::{
+    AppMessage, Body, Dictionaries, Event, Lasting, LastingStart, Leniency, Message, Record, Rules, Session, Settings, Version,
+};
 
 /// Our CompID in the definitions.
 const COMP_ID: &str = "ISLD";
@@ -27,9 +31,22 @@ const REF_MSG_TYPE: i32 = 372;
 const BUSINESS_REJECT_REASON: i32 = 380;
 const DEFAULT_APPL_VER_ID: i32 = 1137;
 
+/// The modulus of numbers that leap, as sessions of orders have it.
+const MODULUS: u64 = 1 << 14;
+
+/// How an acceptor numbers its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// One by one.
+    Plain,
+    /// As the venue's sessions of orders: what is sent back lasts, all else passes ([`Lasting`]).
+    Lasting,
+}
+
 /// All connections of an acceptor.
 #[derive(Debug)]
 pub struct Acceptor {
+    numbering: Numbering,
     settings: Arc<Settings>,
     dictionaries: Dictionaries,
     connections: BTreeMap<u64, Connection>,
@@ -38,6 +55,8 @@ pub struct Acceptor {
 #[derive(Debug)]
 struct Connection {
     session: Session,
+    /// Number of the next message that lasts, where messages are numbered so.
+    lasting_next: Option<u64>,
     comp_id: Option<String>,
     /// Orders of this session.
     seen: BTreeSet<Vec<u8>>,
@@ -45,22 +64,22 @@ struct Connection {
 
 impl Default for Acceptor {
     fn default() -> Self {
-        Self::new()
+        Self::new(Numbering::Plain)
     }
 }
 
 impl Acceptor {
     /// Without connections.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(numbering: Numbering) -> Self {
         let settings = Settings { resets_on_logon: true, ..Settings::of(COMP_ID) };
-        Self { settings: Arc::new(settings), dictionaries: Dictionaries::new(), connections: BTreeMap::new() }
+        Self { numbering, settings: Arc::new(settings), dictionaries: Dictionaries::new(), connections: BTreeMap::new() }
     }
 
     /// A client has connected.
     pub fn on_connected(&mut self, id: u64, now_ns: u64) {
         let session = Session::new(Arc::clone(&self.settings), self.dictionaries.clone(), now_ns);
-        self.connections.insert(id, Connection { session, comp_id: None, seen: BTreeSet::new() });
+        self.connections.insert(id, Connection { session, lasting_next: None, comp_id: None, seen: BTreeSet::new() });
     }
 
     /// Bytes of a client came.
@@ -83,7 +102,15 @@ impl Acceptor {
                 Event::Logon(logon) => {
                     let empty_values = if logon.comp_id == LENIENT { Leniency::Allowed } else { Leniency::Rejected };
                     connection.comp_id = Some(logon.comp_id);
-                    connection.session.accept(now_ns, Record::default(), Rules { empty_values, ..Rules::default() });
+                    let rules = Rules { empty_values, ..Rules::default() };
+                    match self.numbering {
+                        Numbering::Plain => connection.session.accept(now_ns, Record::default(), rules),
+                        Numbering::Lasting => {
+                            let lasting = Lasting { modulus: MODULUS, next: 1 };
+                            connection.session.accept_lasting(now_ns, 1, LastingStart::New, lasting, rules);
+                            connection.lasting_next = Some(1);
+                        }
+                    }
                 }
                 Event::App(message) => connection.answer(&self.dictionaries, now_ns, &message),
             }
@@ -175,6 +202,13 @@ impl Connection {
             body.bytes(tag, value);
         }
         let poss_resend: &[(i32, &[u8])] = if message.flag(POSS_RESEND) { &[(POSS_RESEND, b"Y")] } else { &[] };
-        self.session.send(now_ns, AppMessage { msg_type, header: poss_resend, body: &body });
+        let message = AppMessage { msg_type, header: poss_resend, body: &body };
+        match &mut self.lasting_next {
+            None => self.session.send(now_ns, message),
+            Some(next) => {
+                self.session.send_lasting(now_ns, *next, message);
+                *next += 1;
+            }
+        }
     }
 }

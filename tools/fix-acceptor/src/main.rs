@@ -17,7 +17,7 @@ fn main() -> std::io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port))?;
     listener.set_nonblocking(true)?;
     println!("listening at {}", listener.local_addr()?);
-    let mut acceptor = Acceptor::new();
+    let mut acceptor = Acceptor::default();
     let mut streams: BTreeMap<u64, TcpStream> = BTreeMap::new();
     let mut id_last = 0;
     loop {

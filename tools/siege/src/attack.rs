@@ -4,6 +4,7 @@ use anyhow::{Context, ensure};
 use serde::Serialize;
 use serde_json::json;
 use walras_gateway::ClientKey;
+use walras_wire::order_entry::ByeReason;
 
 use crate::barrage::{Barrage, Shots};
 use crate::batch::Batch;
@@ -196,6 +197,13 @@ impl Attack {
         Self { name, about, needs: Needs::Leaf, ..self }
     }
 
+    /// Why a venue has to end the attackers' connections; `None` where it may let them stay. At less than its full size an attack may be too
+    /// small for it.
+    #[must_use]
+    pub fn has_to_end_by(&self) -> Option<ByeReason> {
+        self.name.starts_with(dialects::DEAF_FIX_BOOKS.name).then_some(ByeReason::SlowReader)
+    }
+
     /// Begins it, at so much of its full size; returns once it stands.
     ///
     /// # Errors
@@ -216,7 +224,7 @@ impl Attack {
 }
 
 /// All of them.
-pub const ATTACKS: [Attack; 82] = [
+pub const ATTACKS: [Attack; 85] = [
     Attack {
         name: "nothing",
         group: Group::Control,
@@ -390,10 +398,19 @@ pub const ATTACKS: [Attack; 82] = [
             vec![aim.at(leaf_requests, tree::asks(own), 4_000), aim.at(venue_requests, tree::asks(venue), 4_000)]
         },
     },
+    Attack {
+        name: "deaf_feed",
+        group: Group::Deaf,
+        about: "8 receivers of a leaf's market data in datagrams that never read",
+        needs: Needs::Tree,
+        plans: |_| Vec::new(),
+        shots: |aim| aim.ports.map(|ports| Shots::Receivers { addresses: ports.deaf.clone() }).into_iter().collect(),
+    },
     dialects::IDLE_FIX,
     dialects::SLOW_FIX,
     dialects::SILENT_FIX,
     dialects::DEAF_FIX,
+    dialects::DEAF_FIX_BOOKS,
     dialects::MALFORMED_FIX,
     dialects::NUMBERS_FIX,
     dialects::FLOOD_FIX_LOGON,
@@ -404,6 +421,7 @@ pub const ATTACKS: [Attack; 82] = [
     dialects::FLOOD_FACADE,
     dialects::DEAF_FIX_ORDERS,
     dialects::FLOOD_FIX_ORDERS,
+    dialects::FLOOD_FIX_REPLACES,
     dialects::FLOOD_FIX_DATA,
     facade::DEAF_FACADE_SOCKET,
     facade::ERRORS_FACADE,
@@ -438,6 +456,7 @@ pub const ATTACKS: [Attack; 82] = [
     many::HALF_CLOSED.at_leaf("half_closed_leaf", "as half_closed, at a leaf gateway: order entry and FIX"),
     many::DEAF_ENTRY.at_leaf("deaf_leaf", "as deaf_entry, at a leaf gateway"),
     dialects::DEAF_FIX.at_leaf("deaf_fix_leaf", "as deaf_fix, at a leaf gateway"),
+    dialects::DEAF_FIX_BOOKS.at_leaf("deaf_fix_books_leaf", "as deaf_fix_books, at a leaf gateway"),
     dialects::DEAF_FIX_ORDERS.at_leaf("deaf_fix_orders_leaf", "as deaf_fix_orders, at a leaf gateway"),
     entry::MALFORMED_ENTRY.at_leaf("malformed_leaf", "as malformed_entry, at a leaf gateway"),
     dialects::MALFORMED_FIX.at_leaf("malformed_fix_leaf", "as malformed_fix, at a leaf gateway"),
@@ -449,6 +468,7 @@ pub const ATTACKS: [Attack; 82] = [
     entry::FLOOD_LOGON.at_leaf("flood_logon_leaf", "as flood_logon, at a leaf gateway"),
     dialects::FLOOD_FIX_LOGON.at_leaf("flood_fix_logon_leaf", "as flood_fix_logon, at a leaf gateway"),
     dialects::FLOOD_FIX_ORDERS.at_leaf("flood_fix_orders_leaf", "as flood_fix_orders, at a leaf gateway"),
+    dialects::FLOOD_FIX_REPLACES.at_leaf("flood_fix_replaces_leaf", "as flood_fix_replaces, at a leaf gateway"),
     dialects::FLOOD_FIX_RESEND.at_leaf("flood_fix_resend_leaf", "as flood_fix_resend, at a leaf gateway"),
     dialects::FLOOD_FIX_REPLAYS.at_leaf("flood_fix_replays_leaf", "as flood_fix_replays, at a leaf gateway"),
     dialects::FLOOD_FIX_DATA.at_leaf("flood_fix_data_leaf", "as flood_fix_data, at a leaf gateway"),

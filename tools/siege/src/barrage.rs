@@ -1,5 +1,6 @@
-//! Attackers that are no crowd of connections: many datagrams a second to one port, from several addresses; participants who log on,
-//! send orders and read no answer; and participants who fill a batch market with offers. Each has one thread.
+//! Attackers that are no crowd of connections: many datagrams a second to one port, from several addresses; receivers of datagrams that
+//! never read; participants who log on, send orders and read no answer; and participants who fill a batch market with offers. Each has one
+//! thread.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -36,6 +37,11 @@ pub(crate) enum Shots {
         datagrams: Vec<Vec<u8>>,
         /// How many a second.
         per_second: u32,
+    },
+    /// None: what comes to these addresses is not read.
+    Receivers {
+        /// Where the venue sends market data.
+        addresses: Vec<SocketAddr>,
     },
     /// Orders of a participant who reads nothing after the logon.
     Deaf {
@@ -77,6 +83,19 @@ impl Barrage {
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&sent));
         let (address, datagrams, per_second) = match shots {
             Shots::Datagrams { address, datagrams, per_second } => (address, datagrams, per_second),
+            Shots::Receivers { addresses } => {
+                let bind = |address: &SocketAddr| UdpSocket::bind(address).with_context(|| format!("a receiver at {address}"));
+                let sockets = addresses.iter().map(bind).collect::<anyhow::Result<Vec<_>>>()?;
+                count.store(sockets.len() as u64, SeqCst);
+                let run = move || {
+                    while !stopped.load(SeqCst) {
+                        pause(TURN);
+                    }
+                    drop(sockets);
+                };
+                let thread = std::thread::Builder::new().name("siege-receivers".to_owned()).spawn(run)?;
+                return Ok(Self { stop, sent, thread: Some(thread) });
+            }
             Shots::Deaf { address, participant, sessions } => {
                 let run = move || deaf(&address, &participant, sessions, &stopped, &count);
                 let thread = std::thread::Builder::new().name("siege-deaf".to_owned()).spawn(run)?;
@@ -125,7 +144,7 @@ impl Barrage {
         self
     }
 
-    /// Datagrams, orders or offers so far.
+    /// Datagrams, orders or offers so far; of receivers how many they are.
     #[must_use]
     pub fn tally(&self) -> Tally {
         Tally { opened: self.sent.load(SeqCst), ..Tally::default() }

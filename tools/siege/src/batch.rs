@@ -6,8 +6,8 @@ use walras_batch_signatures::SigningKey;
 use walras_client::Client;
 use walras_types::limits::TRANSACTIONS_PER_ACCOUNT_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, CreatePool, Payment,
-    PoolRule, TransactionSeq, TransactionTerms,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, CreatePool, Joined,
+    Payment, PoolRule, TransactionSeq, TransactionTerms,
 };
 use walras_wait::within;
 use walras_wire::batch::{SIGNATURE_BYTES, SigningDomain, encode_signed_transaction};
@@ -72,8 +72,8 @@ impl Batch {
         Ok(Self { domain, senders, owner })
     }
 
-    fn signed(&self, sender: &Sender, sequence: u64, is_joined: bool, operation: BatchOperation) -> Vec<u8> {
-        let terms = TransactionTerms { is_joined, ..TransactionTerms::NONE };
+    fn signed(&self, sender: &Sender, sequence: u64, joined: Joined, operation: BatchOperation) -> Vec<u8> {
+        let terms = TransactionTerms { until: None, joined };
         let transaction = BatchTransaction::new(sender.account, TransactionSeq(sequence), operation).with_terms(terms);
         let mut bytes = Vec::new();
         encode_signed_transaction(&sender.key.sign(&self.domain, &transaction), &mut bytes);
@@ -85,18 +85,20 @@ impl Batch {
         let of = |sender: &Sender| {
             let all = (1..=TRANSACTIONS_PER_ACCOUNT_MAX).map(|sequence| {
                 let amount = if sequence == 1 { SENDER_DOLLARS * UNITS_PER_DOLLAR + 1 } else { sequence };
-                self.signed(sender, sequence, false, pay(self.owner.account, amount))
+                self.signed(sender, sequence, Joined::No, pay(self.owner.account, amount))
             });
             request_of(&all.map(|bytes| hex(&bytes)).collect::<Vec<_>>())
         };
         self.senders.iter().map(of).collect()
     }
 
-    /// The same of payments, each joined with the one of the next number, of which the last does not come.
+    /// The same of payments that are one chain, of which the last does not come.
     pub(crate) fn unfinished(&self) -> Vec<Vec<u8>> {
         let of = |sender: &Sender| {
-            let all =
-                (1..TRANSACTIONS_PER_ACCOUNT_MAX).map(|sequence| self.signed(sender, sequence, true, pay(self.owner.account, 1)));
+            let count = TRANSACTIONS_PER_ACCOUNT_MAX as usize;
+            let all = (1..TRANSACTIONS_PER_ACCOUNT_MAX)
+                .zip(0..)
+                .map(|(sequence, place)| self.signed(sender, sequence, Joined::of_chain(place, count), pay(self.owner.account, 1)));
             request_of(&all.map(|bytes| hex(&bytes)).collect::<Vec<_>>())
         };
         self.senders.iter().map(of).collect()
@@ -106,8 +108,8 @@ impl Batch {
     pub(crate) fn forged(&self, count: u64) -> Vec<u8> {
         let sender = &self.senders[0];
         let of = |sequence: u64| {
-            let mut bytes = self.signed(sender, sequence, false, pay(self.owner.account, 1));
-            let other = self.signed(sender, sequence, false, pay(self.owner.account, 2));
+            let mut bytes = self.signed(sender, sequence, Joined::No, pay(self.owner.account, 1));
+            let other = self.signed(sender, sequence, Joined::No, pay(self.owner.account, 2));
             let signature_at = bytes.len() - SIGNATURE_BYTES;
             bytes[signature_at..].copy_from_slice(&other[signature_at..]);
             hex(&bytes)
@@ -127,7 +129,7 @@ impl Batch {
             fee_ppm: 0,
             amounts: [Amount::MAX; 2],
         });
-        let large = hex(&self.signed(&self.senders[0], 1, false, large));
+        let large = hex(&self.signed(&self.senders[0], 1, Joined::No, large));
         let path = transactions_path();
         let post = |body: &str| request("POST", &path, body, None);
         let nested = "[".repeat(100_000) + &"]".repeat(100_000);
@@ -161,7 +163,7 @@ impl Batch {
                 (1 + sequence % 7, 1023 + 20 + sequence * 7 % 31, sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let limit = BatchPrice::from_bits(exponent << 52 | fraction >> 12).unwrap_or(BatchPrice::ONE);
             let offer = CreateOffer { market: MARKET, sell, buy, amount: units(amount), limit };
-            hex(&self.signed(&self.owner, sequence, false, BatchOperation::CreateOffer(offer)))
+            hex(&self.signed(&self.owner, sequence, Joined::No, BatchOperation::CreateOffer(offer)))
         };
         request_of(&(next..).take(TRANSACTIONS_PER_ACCOUNT_MAX as usize).map(of).collect::<Vec<_>>())
     }
@@ -172,7 +174,7 @@ impl Batch {
         // Numbers of the attack may be collected still.
         let sent = within(RECOVERY, || {
             let sequence = next()?;
-            let payment = hex(&self.signed(&self.owner, sequence, false, pay(self.senders[0].account, 1)));
+            let payment = hex(&self.signed(&self.owner, sequence, Joined::No, pay(self.senders[0].account, 1)));
             let answer = client.post(&transactions_path(), &json!({"transactions": [payment]}))?;
             ensure!(answer["results"][0]["error"].is_null(), "a payment was refused: {answer}");
             Ok::<_, anyhow::Error>(sequence)
@@ -250,7 +252,7 @@ mod tests {
     fn of_unfinished_transactions_each_waits_for_the_next() {
         let of_one = transactions(&batch().unfinished()[0]);
         assert_eq!(of_one.len(), 63);
-        assert!(of_one.iter().all(|one| one.terms.is_joined && one.sequence.0 < 64));
+        assert!(of_one.iter().all(|one| one.terms.joined.needs_next() && one.sequence.0 < 64));
     }
 
     #[test]
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn forged_transactions_have_signatures_of_others() {
         let batch = batch();
-        let (forged, good) = (batch.forged(70), batch.signed(&batch.senders[0], 1, false, pay(AccountId(3), 1)));
+        let (forged, good) = (batch.forged(70), batch.signed(&batch.senders[0], 1, Joined::No, pay(AccountId(3), 1)));
         let text = String::from_utf8(forged.clone()).unwrap();
         assert!(text.contains(&hex(&good[..good.len() - SIGNATURE_BYTES])) && !text.contains(&hex(&good)));
         assert_eq!(transactions(&forged).len(), 70);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde::Serialize;
 use walras_wait::{pause, within};
+use walras_wire::order_entry::ByeReason;
 
 use crate::attack::{ATTACKS, Attack, Group, Needs, logon};
 use crate::crowd::Tally;
@@ -221,13 +222,15 @@ fn one(ground: &Ground, venue: &Venue, attack: &Attack, size: &Size) -> anyhow::
         watch.set(Phase::Quiet);
         pause(size.block);
         watch.set(Phase::Between);
+        let has_to_end_by = attack.has_to_end_by().filter(|_| size.percent >= 100).map(|reason| (reason, venue.ended_by(reason)));
         let running = attack.begin(venue, size.percent)?;
         watch.set(Phase::Attacked);
         pause(size.block);
         watch.set(Phase::Between);
+        let ended = has_to_end_by.map_or(Ok(()), |ended| attackers_ended(venue, ended));
         attackers = attackers.and(running.tally());
         drop(running);
-        if let Err(why) = calm(venue, &before) {
+        if let Err(why) = ended.and_then(|()| calm(venue, &before)) {
             trouble = Some(why);
             break;
         }
@@ -253,6 +256,14 @@ fn one(ground: &Ground, venue: &Venue, attack: &Attack, size: &Size) -> anyhow::
         services,
         before,
         after: venue.holdings().unwrap_or_default(),
+    })
+}
+
+/// Waits until a process says that it has ended the attackers' connection, which it had said so many times before.
+fn attackers_ended(venue: &Venue, (reason, before): (ByeReason, usize)) -> anyhow::Result<()> {
+    within(RECOVERY, || {
+        ensure!(venue.ended_by(reason) > before, "the attackers were not ended by reason {}", reason.number());
+        Ok(())
     })
 }
 

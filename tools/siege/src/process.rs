@@ -45,6 +45,13 @@ impl Process {
         Ok(Holdings { descriptors, resident_mib, log_lines: lines(&self.log) })
     }
 
+    /// How many of its log lines say this.
+    #[must_use]
+    pub fn says(&self, text: &str) -> usize {
+        let log = std::fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&log).lines().filter(|line| line.contains(text)).count()
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         Path::new("/proc").join(self.id.to_string()).join(name)
     }

@@ -14,7 +14,7 @@ use walras_relay::reader::Request;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{Layout, Leaf};
 
-use crate::limits::PATIENCE;
+use crate::limits::{PATIENCE, SOURCES};
 use crate::ports::fix_of;
 use crate::wire::noise;
 
@@ -45,6 +45,21 @@ pub struct Ports {
     pub venue: Layout,
     /// The tree of the leaf's participants.
     pub own: Layout,
+    /// Of these, the attackers: all but the first.
+    pub deaf: Vec<SocketAddr>,
+}
+
+/// Adds receivers to the participants of a gateway that does not run yet, one at each of the attackers' addresses.
+pub(crate) fn add_receivers(local: &LocalCluster) -> anyhow::Result<()> {
+    let path = local.gateways.first().context("a leaf gateway")?.dir.join("participants.toml");
+    let mut table: toml::Table = std::fs::read_to_string(&path)?.parse()?;
+    let layers = table.get_mut("layers").and_then(toml::Value::as_array_mut);
+    let layer = layers.and_then(|layers| layers.last_mut()).and_then(toml::Value::as_array_mut);
+    let receivers = layer.context("a layer of receivers")?;
+    for number in 0..SOURCES {
+        receivers.push(free_at(Ipv4Addr::new(127, 0, 0, 2 + number))?.into());
+    }
+    Ok(std::fs::write(&path, table.to_string())?)
 }
 
 /// Adds ports where readers ask for missed messages to the configurations of a cluster that does not run yet. The gateway keeps few
@@ -67,7 +82,11 @@ pub(crate) fn open_requests(local: &LocalCluster) -> anyhow::Result<(String, Str
 }
 
 fn free() -> anyhow::Result<String> {
-    Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.to_string())
+    free_at(Ipv4Addr::LOCALHOST)
+}
+
+fn free_at(ip: Ipv4Addr) -> anyhow::Result<String> {
+    Ok(UdpSocket::bind((ip, 0))?.local_addr()?.to_string())
 }
 
 fn set(dir: &Path, (section, key): (&str, &str), value: toml::Value) -> anyhow::Result<()> {
@@ -88,7 +107,8 @@ pub(crate) fn ports(local: &LocalCluster, (leaf_requests, venue_requests): (Stri
     let table: toml::Table = std::fs::read_to_string(leaf.dir.join("walras.toml"))?.parse()?;
     let (leaf_fix, leaf_fix_data) = fix_of(&table).context("a leaf gateway with the ports of FIX")?;
     let leaf_orders = leaf.orders.clone();
-    Ok(Ports { relay, leaf: receives, leaf_requests, venue_requests, leaf_orders, leaf_fix, leaf_fix_data, venue, own })
+    let deaf = own.layers.last().and_then(|receivers| receivers.get(1..)).unwrap_or_default().to_vec();
+    Ok(Ports { relay, leaf: receives, leaf_requests, venue_requests, leaf_orders, leaf_fix, leaf_fix_data, venue, own, deaf })
 }
 
 /// Datagrams of an attacker without the tree's key: noise, sound packets with another key's seal, and bytes that begin like a

@@ -14,6 +14,7 @@ use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY, LocalCluster, Loc
 use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
 use walras_types::{AccountId, RejectReason};
+use walras_wire::order_entry::ByeReason;
 
 use crate::batch::{Batch, SENDERS};
 use crate::limits::RECOVERY;
@@ -312,6 +313,13 @@ impl Venue {
         self.places.iter().map(|place| &place.process).chain(&self.others)
     }
 
+    /// How often its processes wrote that they ended a connection for this reason.
+    #[must_use]
+    pub fn ended_by(&self, reason: ByeReason) -> usize {
+        let said = format!("{} ({})", reason.advice(), reason.number());
+        self.processes().map(|process| process.says(&said)).sum()
+    }
+
     /// Waits until all replicas stand at the same entry.
     ///
     /// # Errors
@@ -497,6 +505,7 @@ fn start_tree(program: &Path, dir: &Path) -> anyhow::Result<(Started, Vec<Proces
     let mut local = LocalCluster::prepare(program, &dir.join("cluster"), &options)?;
     open_more(&local, None)?;
     let requests = tree::open_requests(&local)?;
+    tree::add_receivers(&local)?;
     for id in [1, 2, 3, FIRST_RELAY, FIRST_GATEWAY] {
         local.start(id)?;
     }

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use walras_siege::attack::{ATTACKS, Attack, NamedError, named_errors};
 use walras_siege::campaign::{Ground, Size, run};
-use walras_siege::good::{Pace, others_log_on};
+use walras_siege::good::{Good, Pace, others_log_on};
 use walras_siege::venue::{Shape, Venue};
-use walras_siege::watch::Service;
+use walras_siege::watch::{Phase, Service, Watch};
 use walras_siege::wire::Asker;
 
 const SIZE: Size = Size {
@@ -87,6 +88,7 @@ fn a_venue_survives_attacks_by_fix_and_by_the_binance_dialect() {
         "slow_fix",
         "silent_fix",
         "deaf_fix",
+        "deaf_fix_books",
         "malformed_fix",
         "numbers_fix",
         "flood_fix_logon",
@@ -97,6 +99,7 @@ fn a_venue_survives_attacks_by_fix_and_by_the_binance_dialect() {
         "flood_facade",
         "deaf_fix_orders",
         "flood_fix_orders",
+        "flood_fix_replaces",
         "flood_fix_data",
         "deaf_facade_socket",
         "errors_facade",
@@ -156,19 +159,48 @@ fn a_relay_and_a_leaf_gateway_survive() {
         "crowd_of_one_key_leaf",
         "deaf_leaf",
         "deaf_fix_leaf",
+        "deaf_fix_books_leaf",
         "deaf_fix_orders_leaf",
         "malformed_leaf",
         "malformed_fix_leaf",
         "numbers_fix_leaf",
         "stolen_leaf",
         "flood_fix_orders_leaf",
+        "flood_fix_replaces_leaf",
         "flood_fix_replays_leaf",
         "flood_fix_data_leaf",
         "forged_feed",
         "cut_feed",
         "flood_asks",
+        "deaf_feed",
     ];
     survives(Shape::Tree, &attacks, None);
+}
+
+#[test]
+fn a_reader_at_a_leaf_gateway_that_never_reads_is_ended_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_walras-siege"));
+    let venue = Venue::start(program, &dir.path().join("venue"), Shape::Tree, None).unwrap();
+    let attack = ATTACKS.iter().find(|attack| attack.name == "deaf_fix_books_leaf").unwrap();
+    let reason = attack.has_to_end_by().unwrap();
+    // There is a market, and others read it at the gateway.
+    let watch = Arc::new(Watch::default());
+    let good = Good::begin(&venue, &watch, SIZE.pace).unwrap();
+    assert_eq!(venue.ended_by(reason), 0);
+    watch.set(Phase::Attacked);
+    let running = attack.begin(&venue, 100).unwrap();
+    walras_wait::until("the gateway ends the attackers' session, and says why", || venue.ended_by(reason) > 0);
+    let mut seen = 0;
+    walras_wait::until("another participant reads books", || {
+        let services = watch.take();
+        seen += services.iter().find(|(service, ..)| *service == Service::FixData).map_or(0, |(.., attacked)| attacked.served);
+        seen >= 5
+    });
+    drop(running);
+    let (_, gaps) = good.finish();
+    assert_eq!(gaps, 0, "the feed of a subscriber that reads is whole");
+    venue.stop().unwrap();
 }
 
 #[test]

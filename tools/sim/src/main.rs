@@ -16,7 +16,7 @@ const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--see
                   [--mesh yes | no] [--forks yes | no] [--share-keys yes | no]
                   [--keep-by-time yes | no] [--upgrades yes | no] [--restless yes | no]
                   [--coarse-stamps yes | no] [--late-reads yes | no] [--leaves yes | no] [--relays yes | no]
-                  [--fix yes | no] [--merges yes | no]  (--cluster)
+                  [--fix yes | no] [--merges yes | no] [--surges yes | no]  (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
 
@@ -26,7 +26,8 @@ options leave open: calm, with rare faults and long rests, or a storm; whether a
 whether disks are lost for good; whether thousands of reports are kept or a few; whether a mesh tells machines the venue's time; whether
 replicas share keys; whether states are also kept from time to time; whether members change all the
 time; whether bits of files turn while a replica is down; whether stamps are coarse; whether bytes wait in sockets; whether some trade
-by leaf gateways, some by FIX; whether relays carry market data. A venue on one machine is --replicas 1.
+by leaf gateways, some by FIX; whether relays carry market data. A venue on one machine is --replicas 1. Only --surges yes has market
+data surge to fifteen times its rate, where relays carry it.
 --shards: so many such venues (2 to 4) for S simulated seconds (8), between which funds are sent; one of them is set back to an old
 backup afterwards, or none (the seed decides).
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
@@ -95,6 +96,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--leaves", World::Cluster(settings)) => settings.has_leaves = Some(yes_or_no(&word, &value)?),
             ("--fix", World::Cluster(settings)) => settings.has_fix = Some(yes_or_no(&word, &value)?),
             ("--relays", World::Cluster(settings)) => settings.has_relays = Some(yes_or_no(&word, &value)?),
+            ("--surges", World::Cluster(settings)) => settings.surges = Some(yes_or_no(&word, &value)?),
             ("--keep-by-time", World::Cluster(settings)) => settings.keeps_by_time = Some(yes_or_no(&word, &value)?),
             ("--reports-kept", World::Cluster(settings)) => {
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
@@ -105,7 +107,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             (
                 "--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--mesh" | "--forks"
                 | "--share-keys" | "--keep-by-time" | "--upgrades" | "--restless" | "--coarse-stamps" | "--late-reads" | "--damage"
-                | "--leaves" | "--fix" | "--merges" | "--relays",
+                | "--leaves" | "--fix" | "--merges" | "--relays" | "--surges",
                 _,
             ) => return Err(format!("{word} goes with --cluster")),
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
@@ -178,6 +180,7 @@ fn main() -> ExitCode {
                 ("--leaves", settings.has_leaves),
                 ("--fix", settings.has_fix),
                 ("--relays", settings.has_relays),
+                ("--surges", settings.surges),
             ] {
                 again += &again_of(word, value);
             }

@@ -5,15 +5,16 @@
 
 use std::path::Path;
 
-use walras_archive::{Files, Keeper, Settings};
+use walras_archive::{DbnForm, Files, Keeper, Settings};
 use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_market_data::{AccountRecord, EndedOrders, Fill, FillRole, Fills, OrderHistories, RecordId, Recorded};
+use walras_price_solver::families::Family;
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::smoke::seed_folder;
 use walras_testkit_edge::archive;
-use walras_testkit_edge::batches::{Grain, Sell, encode};
+use walras_testkit_edge::batches::{Grain, Sell, encode, of_family};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
 use walras_wire::{Event, OrderAccepted, OrderEvent, Resting, TradeParty, Traded};
 
@@ -114,8 +115,16 @@ const EVERY_NS: u64 = 200_000_000;
 
 /// The journals of a small market, made durable after so many entries and again after the last: a day that grows.
 fn journals(folder: &Path, entries: u64, depth: u32, lost: std::ops::Range<u64>) -> Vec<u8> {
-    let settings =
-        Settings { folder: folder.to_path_buf(), depth, snapshot_every_ns: EVERY_NS, parquet: false, dbn: false, keep_days: 0 };
+    let settings = Settings {
+        folder: folder.to_path_buf(),
+        depth,
+        snapshot_every_ns: EVERY_NS,
+        parquet: false,
+        dbn: false,
+        dbn_form: DbnForm::default(),
+        orders: false,
+        keep_days: 0,
+    };
     let mut keeper = Keeper::open(settings, Files::default()).unwrap();
     let (sender, batches) = crossbeam_channel::unbounded();
     let mut engine = Engine::new();
@@ -160,7 +169,8 @@ fn write_journals() {
     write("oversized", &oversized);
 }
 
-/// Markets that `make break` once found hard: as they are, and read as offers for which whole units are fine enough.
+/// Markets that `make break` once found hard: as they are, and read as offers for which whole units are fine enough. And one of each family
+/// of hard markets.
 fn write_markets() {
     let target = seed_folder("clear_market");
     std::fs::create_dir_all(&target).unwrap();
@@ -174,6 +184,10 @@ fn write_markets() {
         for (name, grain) in [(name.to_owned(), Grain::Any), (format!("{name}-fine"), Grain::Fine)] {
             std::fs::write(target.join(name), encode(asset_count, grain, &offers)).unwrap();
         }
+    }
+    for family in Family::ALL {
+        let name = format!("family-{family:?}").to_lowercase();
+        std::fs::write(target.join(name), of_family(family, 1, Grain::Any)).unwrap();
     }
 }
 

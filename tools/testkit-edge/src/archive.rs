@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use walras_archive::{Book, Files, History, Keeper, Settings, Trade, TradesQuery, verify_day};
+use walras_archive::{Book, DbnForm, Files, History, Keeper, Settings, Trade, TradesQuery, verify_day};
 use walras_types::{InstrumentId, LogIndex, TimeNs};
 
 /// The day of the seeds.
@@ -108,7 +108,16 @@ fn look(trades: &[u8], books: &[u8]) {
         return;
     }
     ask(root, trades, books);
-    let settings = Settings { folder: root.to_path_buf(), depth: 1, snapshot_every_ns: 1, parquet: true, dbn: true, keep_days: 0 };
+    let settings = Settings {
+        folder: root.to_path_buf(),
+        depth: 1,
+        snapshot_every_ns: 1,
+        parquet: true,
+        dbn: true,
+        dbn_form: DbnForm::default(),
+        orders: false,
+        keep_days: 0,
+    };
     let Ok(mut keeper) = Keeper::open(settings, Files::default()) else { return };
     // What it kept is what it has for good: it ends with a whole record that says so.
     let kept = std::fs::read(dir.join("trades.journal")).unwrap_or_default();

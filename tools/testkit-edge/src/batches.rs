@@ -3,6 +3,7 @@
 use walras_batch::{BlockPlace, Certificate, ProposedClearing, QualityMax, assess};
 use walras_batch_solver::{Budget, ClosedBatch};
 use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Rules, verify};
+use walras_price_solver::families::{Family, FamilyMarket};
 use walras_testkit::Choices;
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{Amount, BatchMarketId, BatchPrice, Commission, Mu};
@@ -46,6 +47,32 @@ pub fn encode(asset_count: u8, grain: Grain, offers: &[Sell]) -> Vec<u8> {
         bytes.extend(units.to_le_bytes());
     }
     bytes
+}
+
+/// Offers in the encoding of a family's market, which a fuzzer takes up to 4,096 bytes; and how many of them are the largest.
+const FAMILY_OFFERS_MAX: usize = 220;
+const FAMILY_LARGEST: usize = 40;
+
+/// Encodes the market of a family and a seed as an input of the target. Of a market with many offers it takes the largest,
+/// and every so many of the others.
+#[must_use]
+pub fn of_family(family: Family, seed: u64, grain: Grain) -> Vec<u8> {
+    let FamilyMarket { asset_count, offers } = family.market(seed);
+    let mut places: Vec<usize> = (0..offers.len()).collect();
+    if offers.len() > FAMILY_OFFERS_MAX {
+        places.sort_by(|a, b| offers[*b].amount.total_cmp(&offers[*a].amount));
+        let mut others = places.split_off(FAMILY_LARGEST);
+        others.sort_unstable();
+        places.extend(others.iter().step_by(others.len().div_ceil(FAMILY_OFFERS_MAX - FAMILY_LARGEST)));
+        places.sort_unstable();
+    }
+    let asset = |asset: usize| u8::try_from(asset).expect("a family's market has at most 64 assets");
+    let sell = |place: usize| {
+        let offer = &offers[place];
+        // Amounts are whole numbers of at most 2^62.
+        Sell { sell: asset(offer.sell), buy: asset(offer.buy), limit: offer.limit, units: offer.amount as u64 }
+    };
+    encode(asset(asset_count), grain, &places.into_iter().map(sell).collect::<Vec<_>>())
 }
 
 fn market(c: &mut Choices<'_>, asset_count: u64, grain: Grain) -> BatchMarket {
@@ -159,6 +186,19 @@ mod tests {
             .collect();
         assert_eq!(pairs, [(0, 1, 1_000_000), (1, 0, 700_000), (2, 0, 5)]);
         assert_eq!(cleared(&bytes), Came { offers: 3, pairs: 2, set_aside: 0 });
+    }
+
+    #[test]
+    fn markets_of_all_families_are_inputs() {
+        let mut traded = 0;
+        for family in Family::ALL {
+            let bytes = of_family(family, 1, Grain::Any);
+            assert!(bytes.len() <= 4_096 && bytes[0] <= 62, "{family:?}: {} bytes", bytes.len());
+            let came = cleared(&bytes);
+            assert!(came.offers > 2, "{family:?}: {came:?}");
+            traded += usize::from(came.pairs > 0);
+        }
+        assert!(traded > Family::ALL.len() / 2, "{traded}");
     }
 
     /// Random bytes lead to empty markets, to markets without a trade, and to trades in many pairs.

@@ -19,8 +19,8 @@ use walras_testkit::{Choices, Listener, Random};
 use walras_testkit::{batch_commands, shard_commands};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
-    DepositToPool, InstrumentId, IssuedAmount, LogIndex, OfferName, Ordinal, Payment, PoolRule, PublicKey, RejectReason, SessionId,
-    SessionSeq, Side, TimeNs, TransactionSeq, TransactionTerms, WithdrawFromPool,
+    DepositToPool, InstrumentId, IssuedAmount, Joined, LogIndex, OfferName, Ordinal, Payment, PoolRule, PublicKey, RejectReason,
+    SessionId, SessionSeq, Side, TimeNs, TransactionSeq, TransactionTerms, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SIGNATURE_BYTES,
@@ -376,7 +376,7 @@ fn batches() {
         put("batch_transaction", &format!("{name}-signed"), &signed_bytes);
     }
     let payment = BatchOperation::Payment(Payment { to: AccountId(7), asset: buy, amount });
-    let terms = TransactionTerms { until: NonZero::new(4_112), is_joined: true };
+    let terms = TransactionTerms { until: NonZero::new(4_112), joined: Joined::Middle };
     let transaction = BatchTransaction::new(AccountId(6), TransactionSeq(5), payment).with_terms(terms);
     let mut bytes = Vec::new();
     encode_transaction(&transaction, &mut bytes);

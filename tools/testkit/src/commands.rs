@@ -405,6 +405,7 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
             client_order_id: (c.below(2) == 1).then(|| name(c, range)),
             reason: c.pick(&[RejectReason::PriceOutOfRange, RejectReason::Malformed, RejectReason::Forbidden]),
             content: ContentDigest(c.below(4)),
+            name: None,
         }),
         18 => Command::Venue(VenueCommand::CreateAsset(AssetSpec {
             asset: AssetId(id(c, range, ASSETS + 1)),

@@ -24,11 +24,11 @@ export function readTransaction(hex: string): FakeTransaction {
   const hasEnd = (mark & 0x80) !== 0;
   const at = HEAD_BYTES + (hasEnd ? 5 : 0);
   const fields = signed.subarray(at, -SIGNATURE_BYTES);
-  if (!/^([0-9a-f]{2})+$/.test(hex) || fields.length !== FIELD_BYTES[(mark & 0x3f) - 1]) {
+  if (!/^([0-9a-f]{2})+$/.test(hex) || fields.length !== FIELD_BYTES[(mark & 0x0f) - 1]) {
     throw new FakeReject(100, "Malformed", "That is no signed transaction: see docs/batch-transactions.md.");
   }
   const until = hasEnd ? BigInt(signed.readUIntLE(HEAD_BYTES, 5)) : null;
-  return { account: signed.readUInt32LE(0), sequence: signed.readBigUInt64LE(4), until, asked: readFields(mark & 0x3f, fields) };
+  return { account: signed.readUInt32LE(0), sequence: signed.readBigUInt64LE(4), until, asked: readFields(mark & 0x0f, fields) };
 }
 
 function readFields(tag: number, bytes: Buffer): Operation {

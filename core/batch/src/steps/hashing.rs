@@ -136,6 +136,7 @@ impl Batch {
         let block = hashing.block(threads).clone();
         self.number += 1;
         self.parent = block.roots.state;
+        self.keys_kept.clear();
         Stepped::Block(Box::new(block))
     }
 }

@@ -24,6 +24,8 @@ pub struct Collected {
     pub names: BTreeMap<u64, u32>,
     /// Keys that several of them ask for.
     pub keys_twice: BTreeSet<PublicKey>,
+    /// How many of them open an account; follows from these.
+    pub accounts: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -148,8 +150,9 @@ impl Batch {
             return Stepped::Judged { dropped, closed: None };
         }
         let Judging { batch, account_fee, kept, kept_count, hasher, .. } = *judging;
-        let batch_hash = *hasher.finalize().as_bytes();
-        let sorting = Sorting::new(self, Some(batch), account_fee, Arc::new(kept), kept_count, batch_hash, 0);
+        let (batch_hash, accounts) = (*hasher.finalize().as_bytes(), batch.accounts);
+        let mut sorting = Sorting::new(self, Some(batch), account_fee, Arc::new(kept), kept_count, batch_hash, 0);
+        sorting.accounts = accounts;
         let job = sorting.job();
         self.steps.begin(Stage::Sorting(Box::new(sorting)), Some(job));
         Stepped::Judged { dropped, closed: Some((batch_hash, kept_count)) }

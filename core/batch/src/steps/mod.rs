@@ -247,6 +247,19 @@ impl Batch {
         matches!(self.steps.stage, Stage::Hashing(_))
     }
 
+    /// The most accounts that the block under way opens from now on: O(1).
+    #[must_use]
+    pub fn accounts_to_come(&self) -> usize {
+        let closed = self.closed.as_ref().map_or(0, |closed| closed.keys.len());
+        match &self.steps.stage {
+            Stage::Judging(judging) => judging.batch.accounts,
+            Stage::Sorting(sorting) => sorting.accounts,
+            Stage::None | Stage::Checking(_) => closed,
+            Stage::Moving(moving) => closed - moving.created.len(),
+            Stage::Hashing(_) => 0,
+        }
+    }
+
     /// Keys that accounts are to have.
     pub(crate) fn keys_to_come(&self) -> Vec<PublicKey> {
         match (&self.steps.stage, &self.closed) {

@@ -11,7 +11,7 @@ use super::checking::Checked;
 use super::{Stage, Stepped};
 use crate::accounts::Accounts;
 use crate::batch::Batch;
-use crate::closed::ClosedBatch;
+use crate::closed::{ClosedBatch, NewKey};
 use crate::effects::{Effect, Then};
 use crate::pools::PoolChange;
 
@@ -47,6 +47,8 @@ pub enum Moved {
     Created(AccountId, PublicKey),
     /// An account got another key.
     KeySet(AccountId, PublicKey),
+    /// This transaction was to set its account's key and did not, since it was replaced meanwhile.
+    KeyKept(OfferName),
 }
 
 impl FillMove {
@@ -295,11 +297,16 @@ impl Batch {
                 moved.push(Moved::Created(account, key));
             }
             Move::SetKey(at) => {
-                let (account, key) = closed.new_keys[at];
-                accounts.keys.set(account, key);
-                // A key is hashed with its account's balances, which another block may have been since the account sent this.
-                ledger.mark(account);
-                moved.push(Moved::KeySet(account, key));
+                let NewKey { by, key } = closed.new_keys[at];
+                if self.keys_kept.contains(&by.account) {
+                    accounts.keys.expect_no_more(&key);
+                    moved.push(Moved::KeyKept(by));
+                } else {
+                    accounts.keys.set(by.account, key);
+                    // A key is hashed with its account's balances, which another block may have been since the account sent this.
+                    ledger.mark(by.account);
+                    moved.push(Moved::KeySet(by.account, key));
+                }
             }
         }
     }

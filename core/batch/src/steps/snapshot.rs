@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use walras_types::limits::{ACCOUNTS_MAX, BATCH_TRANSACTIONS_MAX};
-use walras_types::{AccountFee, OfferName, PublicKey};
+use walras_types::{AccountFee, BatchOperation, OfferName, PublicKey};
 use walras_wire::batch::{
     BLOCK_PROPOSAL_BYTES_MAX, TRANSACTION_BYTES_MAX, decode_block_proposal, decode_next_transaction, encode_transaction,
 };
@@ -95,6 +95,7 @@ struct Kept {
     count: u32,
     bytes: Vec<u8>,
     pools_created: usize,
+    accounts: usize,
 }
 
 impl Kept {
@@ -110,7 +111,7 @@ impl Kept {
         }
         let changes = outcome.pool_changes.iter();
         let pools_created = changes.filter(|change| matches!(change.kind, PoolChangeKind::Created { .. })).count();
-        Ok(Self { account_fee, count, bytes, pools_created })
+        Ok(Self { account_fee, count, bytes, pools_created, accounts: outcome.keys.len() })
     }
 }
 
@@ -157,6 +158,7 @@ impl Batch {
             if collected.names.insert(name, place as u32).is_some() {
                 return Err(RestoreError::Contradiction("a transaction's name"));
             }
+            collected.accounts += usize::from(matches!(transaction.operation, BatchOperation::CreateAccount(_)));
             collected.transactions.push(transaction);
         }
         let mut keys_twice = BTreeSet::new();
@@ -166,12 +168,13 @@ impl Batch {
             keys_twice.insert(key);
         }
         collected.keys_twice = keys_twice;
-        let Kept { account_fee, count, bytes, pools_created } = Kept::read(r, self)?;
+        let Kept { account_fee, count, bytes, pools_created, accounts } = Kept::read(r, self)?;
+        collected.accounts += accounts;
         Ok(Judging::new(collected, self.parent, account_fee).with_kept(&bytes, count, pools_created))
     }
 
     fn restore_sorting(&self, r: &mut Reader<'_>) -> Result<Sorting, RestoreError> {
-        let Kept { account_fee, count, bytes, .. } = Kept::read(r, self)?;
+        let Kept { account_fee, count, bytes, accounts, .. } = Kept::read(r, self)?;
         let opened = r.u32()? as usize;
         let mut ends = 0;
         while ends < opened {
@@ -184,7 +187,10 @@ impl Batch {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.parent);
         hasher.update(&bytes);
-        Ok(Sorting::new(self, None, account_fee, Arc::new(bytes), count, *hasher.finalize().as_bytes(), opened))
+        let batch_hash = *hasher.finalize().as_bytes();
+        let mut sorting = Sorting::new(self, None, account_fee, Arc::new(bytes), count, batch_hash, opened);
+        sorting.accounts = accounts;
+        Ok(sorting)
     }
 
     fn restore_proposal(&self, r: &mut Reader<'_>) -> Result<(Arc<Vec<u8>>, ProposedClearing), RestoreError> {

@@ -16,7 +16,7 @@ use super::judging::Collected;
 use super::{Stage, Stepped};
 use crate::batch::Batch;
 use crate::close::{change_market, tied};
-use crate::closed::ClosedBatch;
+use crate::closed::{ClosedBatch, NewKey};
 use crate::effects::{self, Effect, Then};
 use crate::intake::{Outcome, Taken, View};
 use crate::keys::Keys;
@@ -31,6 +31,8 @@ pub(crate) struct Sorting {
     pub(super) kept_count: u32,
     /// Of these bytes, how many belong to transactions whose offers were announced.
     pub(super) opened: usize,
+    /// The most accounts that it opens.
+    pub(super) accounts: usize,
     job: Arc<Job<Sorted>>,
 }
 
@@ -65,7 +67,7 @@ impl Sorting {
             drop(batch);
             before.sorted(of_job, kept_count, batch_hash, threads)
         });
-        Self { batch_hash, account_fee, kept, kept_count, opened, job }
+        Self { batch_hash, account_fee, kept, kept_count, opened, accounts: 0, job }
     }
 
     pub(super) fn job(&self) -> BlockJob {
@@ -90,13 +92,14 @@ impl Before {
 
     /// What they come to; `None` where they cannot have been kept.
     fn outcome(&self, kept: &[u8]) -> Option<Outcome> {
-        let (keys, suspended, issuers) = (Keys::default(), BTreeSet::new(), BTreeMap::new());
+        let (keys, suspended, keys_kept, issuers) = (Keys::default(), BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         let view = View {
             settings: &self.settings,
             table: &self.table,
             market: &self.market,
             keys: &keys,
             suspended: &suspended,
+            keys_kept: &keys_kept,
             issuers: &issuers,
             supply: vec![Amount::ZERO; ASSETS_MAX as usize],
             account_count: u32::MAX,
@@ -164,7 +167,7 @@ impl View<'_> {
                 }
                 outcome.keys.push(*key);
             }
-            BatchOperation::SetKey(key) => outcome.new_keys.push((account, *key)),
+            BatchOperation::SetKey(key) => outcome.new_keys.push(NewKey { by: name, key: *key }),
             BatchOperation::CreateOffer(create) => {
                 let (pair, offer) = self.offer_of(name, create)?;
                 outcome.offers.push(offer);

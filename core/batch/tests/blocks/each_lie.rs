@@ -13,8 +13,8 @@ use walras_clearing::{
 use walras_merkle::{Digest, StateRoots};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Commission, CreateOffer, IssuedAmount, Mu, PPB_ALL,
-    Payment, TransactionSeq, TransactionTerms,
+    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Commission, CreateOffer, IssuedAmount, Joined, Mu,
+    PPB_ALL, Payment, TransactionSeq, TransactionTerms,
 };
 
 use crate::world::{Draw, MARKET, World, after_a_block, amount, key, price, proposed, with_marginal};
@@ -557,7 +557,9 @@ fn changed(transaction: &BatchTransaction) -> Vec<BatchTransaction> {
         all.push(BatchTransaction { sequence: TransactionSeq(other), ..*transaction });
     }
     let mut with = |terms| all.push(transaction.with_terms(terms));
-    with(TransactionTerms { is_joined: !terms.is_joined, ..terms });
+    for joined in [Joined::No, Joined::Next, Joined::First, Joined::Middle, Joined::Last] {
+        with(TransactionTerms { joined, ..terms });
+    }
     for until in [None, NonZero::new(1), NonZero::new(u64::MAX)] {
         with(TransactionTerms { until, ..terms });
     }

@@ -1,7 +1,7 @@
 //! Accounts that set their own keys.
 
-use walras_batch::{BlockRejected, DropReason, Intake, ProposedClearing, Roots};
-use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, Payment, PublicKey, TransactionSeq};
+use walras_batch::{Batch, BlockRejected, DropReason, Intake, MarketForm, ProposedClearing, Roots};
+use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, OfferName, Payment, PublicKey, TransactionSeq};
 
 use crate::world::{World, amount, key};
 
@@ -89,6 +89,55 @@ fn nobody_gets_a_key_that_somebody_has_or_asks_for() {
     let mut world = world();
     world.close(&[sent(1, 1, set(7))], Intake::Filter, 1);
     assert!(world.accounts.set_key(AccountId(0), key(7)).is_err(), "it is promised");
+}
+
+/// The market's bytes with the accounts that keep their keys.
+fn bytes_with_kept(world: &World) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    world.batch.snapshot_as(MarketForm::KeysKept, &mut |piece| bytes.extend_from_slice(piece));
+    bytes
+}
+
+fn replace_key(world: &mut World, account: u32, number: u64) {
+    world.accounts.set_key(AccountId(account), key(number)).unwrap();
+    world.batch.keep_keys([AccountId(account)]);
+}
+
+/// Account 1's key was stolen, and the thief sends another. The operator gives the account a new one before the batch is closed, or before
+/// its block is cleared.
+#[test]
+fn a_key_that_was_replaced_meanwhile_is_not_undone() {
+    let batch = [sent(1, 1, pay(0, 10)), sent(1, 2, set(7)), sent(2, 1, set(8))];
+    let of_thief = OfferName { account: AccountId(1), sequence: TransactionSeq(2) };
+    for intake in [Intake::Filter, Intake::Reserve] {
+        let (mut closed, mut collected) = (world(), world());
+        assert_eq!(closed.close(&batch, intake, 2).kept_count, 3);
+        replace_key(&mut closed, 1, 9);
+        replace_key(&mut collected, 1, 9);
+        assert_eq!(collected.close(&batch, intake, 2).dropped, [(1, DropReason::KeyReplaced)]);
+        for (world, kept) in [(closed, vec![of_thief]), (collected, vec![])] {
+            world.check();
+            let batch = Batch::restore_as(MarketForm::KeysKept, &bytes_with_kept(&world)).unwrap();
+            let mut world = World { batch, ..world.restored() };
+            world.check();
+            // A block that is rejected in between changes nothing of it.
+            let before = bytes_with_kept(&world);
+            let wrong = Roots { accounts: [1; 32], offers: [1; 32], state: [1; 32] };
+            let block = ProposedClearing { expected: Some(wrong), ..nothing(&world) };
+            assert_eq!(world.clear(&block, 1).unwrap_err(), BlockRejected::AccountsRoot);
+            assert_eq!(bytes_with_kept(&world), before);
+            world.check();
+            let cleared = world.clear(&nothing(&world), 2).unwrap();
+            assert_eq!((cleared.new_keys, cleared.keys_kept), (vec![(AccountId(2), key(8))], kept));
+            assert_eq!(keys(&world)[1..], [Some(key(9)), Some(key(8))]);
+            assert_eq!(world.accounts.account_of(&key(7)), None, "it is nobody's");
+            world.check();
+            // It is as free as any other, and the account sets its key again from the next block on.
+            assert_eq!(world.close(&[sent(1, 3, set(7))], intake, 1).kept_count, 1);
+            world.clear(&nothing(&world), 1).unwrap();
+            assert_eq!(world.accounts.key(AccountId(1)), Some(key(7)));
+        }
+    }
 }
 
 #[test]

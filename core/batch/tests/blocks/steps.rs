@@ -39,14 +39,14 @@ fn collect(world: &World, sent: &[BatchTransaction]) -> Collected {
 fn bytes(world: &World) -> [Vec<u8>; 3] {
     let mut all = world.bytes();
     all[2].clear();
-    world.batch.snapshot_as(MarketForm::Steps, &mut |piece| all[2].extend_from_slice(piece));
+    world.batch.snapshot_as(MarketForm::KeysKept, &mut |piece| all[2].extend_from_slice(piece));
     all
 }
 
 fn restored(world: &World) -> World {
     let [ledger, accounts, batch] = bytes(world);
     let (ledger, mut accounts) = (Ledger::restore(&ledger).unwrap(), Accounts::restore(&accounts).unwrap());
-    let batch = Batch::restore_as(MarketForm::Steps, &batch).unwrap();
+    let batch = Batch::restore_as(MarketForm::KeysKept, &batch).unwrap();
     if batch.is_hashing() {
         accounts.resume_hashing();
     }
@@ -190,18 +190,21 @@ proptest! {
             let done = said.block.unwrap();
             prop_assert_eq!((&done.header, done.roots, done.touched), (&cleared.header, cleared.roots, cleared.touched));
             prop_assert!(done.outcomes.is_none_or(|outcomes| *outcomes == cleared.outcomes));
-            let (mut created, mut new_keys, mut effects, mut pools, mut changes) = (vec![], vec![], vec![], vec![], vec![]);
+            let (mut created, mut new_keys, mut keys_kept) = (vec![], vec![], vec![]);
+            let (mut effects, mut pools, mut changes) = (vec![], vec![], vec![]);
             for moved in &said.moved {
                 match *moved {
                     Moved::Fill(_) => {}
                     Moved::Created(account, key) => created.push((account, key)),
                     Moved::KeySet(account, key) => new_keys.push((account, key)),
+                    Moved::KeyKept(name) => keys_kept.push(name),
                     Moved::Effect(effect) => effects.push(effect),
                     Moved::Pool(name, traded) => pools.push((name, traded)),
                     Moved::PoolChange(change) => changes.push(change),
                 }
             }
             prop_assert_eq!((&created, &new_keys, &effects), (&cleared.created, &cleared.new_keys, &cleared.effects));
+            prop_assert_eq!(&keys_kept, &cleared.keys_kept);
             prop_assert_eq!((&pools, &changes), (&cleared.pools_traded, &cleared.pool_changes));
             let offers_traded: usize = cleared.traded.iter().map(|pair| pair.offers.len()).sum();
             prop_assert_eq!(said.moved.iter().filter(|moved| matches!(moved, Moved::Fill(_))).count(), offers_traded);
@@ -231,6 +234,7 @@ proptest! {
                     2 if world.accounts.room(world.ledger.account_count()) > 0 => _ = world.ledger.create_account(),
                     3 => {
                         let _ = world.accounts.set_key(account, crate::world::key(draw.below(8) + 2_000));
+                        world.batch.keep_keys([account]);
                         // A key is hashed with its account.
                         let mut changed = AccountSet::default();
                         changed.insert_anew(account);

@@ -4,11 +4,11 @@ use std::num::NonZero;
 
 use walras_batch::{DropReason, Intake, ProposedClearing};
 use walras_types::{
-    AccountId, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, OfferName, Payment, TransactionSeq,
+    AccountId, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, Joined, OfferName, Payment, TransactionSeq,
     TransactionTerms,
 };
 
-use crate::world::{MARKET, World, amount, key};
+use crate::world::{Draw, MARKET, World, amount, key};
 
 const BOTH: [Intake; 2] = [Intake::Filter, Intake::Reserve];
 
@@ -21,7 +21,16 @@ fn until(transaction: BatchTransaction, block: u64) -> BatchTransaction {
 }
 
 fn joined(transaction: BatchTransaction) -> BatchTransaction {
-    transaction.with_terms(TransactionTerms { is_joined: true, ..transaction.terms })
+    with(transaction, Joined::Next)
+}
+
+fn with(transaction: BatchTransaction, joined: Joined) -> BatchTransaction {
+    transaction.with_terms(TransactionTerms { joined, ..transaction.terms })
+}
+
+/// Payments of account 0 as one chain, whose first one has this number.
+fn chain(first: u64, count: usize) -> Vec<BatchTransaction> {
+    (first..).zip(0..count).map(|(number, place)| with(sent(0, number, pay(1, 1)), Joined::of_chain(place, count))).collect()
 }
 
 fn pay(to: u32, units: u64) -> BatchOperation {
@@ -71,6 +80,9 @@ fn the_hash_of_a_batch_is_over_terms_too() {
     for (place, one) in all.iter().enumerate() {
         assert!(!all[..place].contains(one), "{place}");
     }
+    let of_chain = World::new(4, 100).close(&chain(1, 2), Intake::Filter, 1);
+    assert_eq!(of_chain.kept_count, 2);
+    assert!(!all.contains(&of_chain.batch_hash), "joined in another way");
 }
 
 #[test]
@@ -101,6 +113,77 @@ fn joined_transactions_are_kept_together_or_not_at_all() {
         world.close(&[], intake, 1);
         world.clear(&ProposedClearing::of_nothing(world.batch.market()), 1).unwrap();
         assert_eq!(world.close(&late, intake, 1).dropped, [(0, JoinedDropped), (1, DropReason::Expired)]);
+    }
+}
+
+/// Every part of a chain, in every order, next to transactions that have nothing to do with it: a block keeps all of it or nothing.
+#[test]
+fn no_part_of_a_chain_is_kept_whatever_became_of_the_rest() {
+    let around = [sent(0, 3, pay(1, 1)), sent(0, 9, pay(1, 1)), sent(1, 5, pay(0, 1))];
+    let draw = &mut Draw(7);
+    let mut parts = 0;
+    for (count, intake) in (2..6).flat_map(|count| BOTH.map(|intake| (count, intake))) {
+        let whole = chain(4, count);
+        for part in 0..1_u32 << count {
+            let mut batch: Vec<BatchTransaction> =
+                whole.iter().enumerate().filter(|(place, _)| part >> place & 1 == 1).map(|(_, one)| *one).collect();
+            let sent_count = batch.len();
+            batch.extend(around);
+            draw.shuffle(&mut batch);
+            let dropped = dropped(intake, &batch);
+            let is_whole = sent_count == count;
+            assert_eq!(dropped.len(), if is_whole { 0 } else { sent_count }, "{batch:?} {dropped:?}");
+            for (place, reason) in dropped {
+                assert!(whole.contains(&batch[place as usize]), "{batch:?}");
+                assert!([DropReason::JoinedMissing, DropReason::JoinedDropped].contains(&reason), "{reason:?}");
+            }
+            parts += u32::from(!is_whole && sent_count > 0);
+        }
+    }
+    assert_eq!(parts, 2 * (2 + 6 + 14 + 30));
+}
+
+/// After a client lost its memory, others of its transactions may have the numbers of a chain of which a part was sent.
+#[test]
+fn what_takes_a_number_of_a_chain_does_not_stand_for_the_one_that_is_missing() {
+    use DropReason::{JoinedDropped, JoinedMissing};
+    let whole = chain(4, 3);
+    for intake in BOTH {
+        for other in [Joined::No, Joined::First] {
+            // The second one is another; where that one begins a chain, its next one is there.
+            let rest: Vec<BatchTransaction> = match other {
+                Joined::First => chain(5, 2),
+                _ => vec![with(sent(0, 5, pay(2, 1)), other)],
+            };
+            assert_eq!(dropped(intake, &[&whole[..1], &rest].concat()), [(0, JoinedMissing)], "{intake:?} {other:?}");
+        }
+        let no_first = [sent(0, 4, pay(2, 1)), whole[1], whole[2]];
+        assert_eq!(dropped(intake, &no_first), [(1, JoinedMissing), (2, JoinedDropped)], "{intake:?}");
+        let no_second = [whole[0], sent(0, 5, pay(2, 1)), whole[2]];
+        assert_eq!(dropped(intake, &no_second), [(0, JoinedMissing), (2, JoinedMissing)], "{intake:?}");
+        let no_last = [whole[0], whole[1], sent(0, 6, pay(2, 1))];
+        assert_eq!(dropped(intake, &no_last), [(0, JoinedDropped), (1, JoinedMissing)], "{intake:?}");
+        // One that is joined with what has the next number is joined with a chain, and with no part of one.
+        let before = |number| joined(sent(0, number, pay(2, 1)));
+        let with_part = [before(4), whole[1], whole[2]];
+        assert_eq!(dropped(intake, &with_part), [(0, JoinedMissing), (1, JoinedMissing), (2, JoinedDropped)], "{intake:?}");
+        assert_eq!(dropped(intake, &[&[before(3)][..], &whole[..]].concat()), [], "{intake:?}");
+        assert_eq!(dropped(intake, &[before(3), whole[0], whole[1]]), [(0, JoinedDropped), (1, JoinedDropped), (2, JoinedMissing)]);
+    }
+}
+
+/// The last number that was used comes twice, once joined with the next and once alone: what is kept does not depend on which comes first.
+#[test]
+fn two_of_a_number_that_was_used_join_the_next_whatever_their_order() {
+    let twice = [joined(sent(0, 1, pay(1, 1))), sent(0, 1, pay(1, 1))];
+    let next = sent(0, 2, pay(1, 1));
+    for order in [[0, 1], [1, 0]] {
+        let mut world = World::new(4, 100);
+        world.close(&[sent(0, 1, pay(1, 1))], Intake::Filter, 1);
+        world.clear(&ProposedClearing::of_nothing(world.batch.market()), 1).unwrap();
+        let closed = world.close(&[twice[order[0]], twice[order[1]], next], Intake::Filter, 1);
+        let late = DropReason::SequenceOutOfWindow;
+        assert_eq!(closed.dropped, [(0, late), (1, late), (2, DropReason::JoinedDropped)], "{order:?}");
     }
 }
 

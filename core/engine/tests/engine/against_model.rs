@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn equals_the_model_after_every_command(mut steps in steps(Just(Allocation::PriceTime), 120), version in 11..=13_u16) {
+    fn equals_the_model_after_every_command(mut steps in steps(Just(Allocation::PriceTime), 120), version in 11..=14_u16) {
         if version > 11 {
             steps.insert(0, (0, Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(version)))));
         }
@@ -188,7 +188,7 @@ fn the_steps_reach_everything() {
     for number in 0..180 {
         let mut steps = some_steps.new_tree(&mut runner).unwrap().current();
         if number % 3 > 0 {
-            steps.insert(0, (0, Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(13)))));
+            steps.insert(0, (0, Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(14)))));
         }
         for event in run(&steps) {
             let what = match event {

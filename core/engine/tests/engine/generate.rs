@@ -305,9 +305,10 @@ pub fn command() -> impl Strategy<Value = Command> {
         1 => (0..4u32, account()).prop_map(|(asset, account)| Command::Account(AccountCommand::CollectFees(CollectFees { asset: AssetId(asset), account }))),
         1 => (prop::option::weighted(0.9, account()), prop::option::of(instrument_id()), prop::sample::select(RejectReason::ALL))
             .prop_map(|(account, instrument, reason)| {
-                Command::Invalid(InvalidCommand { account, instrument, client_order_id: None, reason, content: ContentDigest(7) })
+                let (client_order_id, content, name) = (None, ContentDigest(7), None);
+                Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content, name })
             }),
-        1 => prop::sample::select(vec![0, 11, 12, 12, 13, 13, 14, u16::MAX - 1, u16::MAX, u16::MAX])
+        1 => prop::sample::select(vec![0, 11, 12, 13, 13, 14, 15, u16::MAX - 1, u16::MAX, u16::MAX])
             .prop_map(|version| Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(version)))),
         1 => Just(Command::Account(AccountCommand::Create(AccountId(4)))),
         1 => instrument(2, Just(Allocation::PriceTime)).prop_map(|c| Command::Instrument(InstrumentCommand::Create(c))),

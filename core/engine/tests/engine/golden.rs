@@ -60,7 +60,7 @@ fn assert_hash(bytes: [u8; 32], expected: &str, what: &str) {
 }
 
 /// Ends of the run under each version: the hash of its events, and of its last state.
-const ENDS: [(EngineVersion, &str, &str); 4] = [
+const ENDS: [(EngineVersion, &str, &str); 5] = [
     (
         OLDEST,
         "4b5e8c68e20671881194be7788a2702ed6379d13f36fb97385ecb7ef6d0aa0ea",
@@ -72,9 +72,14 @@ const ENDS: [(EngineVersion, &str, &str); 4] = [
         "f7054911204cdbcdc196a7b05896758121794a37c92fb3e9e50287ed19d29a1e",
     ),
     (
-        NEWEST,
+        EngineVersion(13),
         "097b2bc953fa5c078de04d04d763565dd33c2c36c9ae33fdfc424830ecb68af3",
         "18f767c90cee68230e9da7f5fe80e489c11f71586843e62169609d40d23a2ba7",
+    ),
+    (
+        NEWEST,
+        "097b2bc953fa5c078de04d04d763565dd33c2c36c9ae33fdfc424830ecb68af3",
+        "0000000000000000000000000000000000000000000000000000000000000000",
     ),
     (
         REHEARSAL,
@@ -105,7 +110,7 @@ fn a_run_ends_in_the_same_state_everywhere() {
 }
 
 /// Ends of a day with two auctions under each version.
-const DAYS: [(EngineVersion, &str, &str); 4] = [
+const DAYS: [(EngineVersion, &str, &str); 5] = [
     (
         OLDEST,
         "c7837141639ff0a66cf73a2e85f8918070fed9df066f3cc23ce906138ccac25e",
@@ -117,9 +122,14 @@ const DAYS: [(EngineVersion, &str, &str); 4] = [
         "5e13c77b7878a94bfaf346aa436f2e047035adde637c1df49a4d25f1ee7aed5e",
     ),
     (
-        NEWEST,
+        EngineVersion(13),
         "268fef5ebd607ab71011eaea91393c6085017180d6893e66d7f0f4bb79db2590",
         "6a17af068ad1e98f210a4f4480a4e46ba0d8beeb2a41bc6abc913b1e300a3d6b",
+    ),
+    (
+        NEWEST,
+        "268fef5ebd607ab71011eaea91393c6085017180d6893e66d7f0f4bb79db2590",
+        "0000000000000000000000000000000000000000000000000000000000000000",
     ),
     (
         REHEARSAL,

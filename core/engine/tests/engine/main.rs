@@ -6,6 +6,7 @@ mod cancelling;
 mod currencies;
 mod document;
 mod generate;
+mod key_changes;
 mod model;
 mod scenarios;
 mod script;

@@ -113,14 +113,14 @@ fn terms_of_transactions_need_version_13_and_end() {
         amount: units(10),
         limit: BatchPrice::ZERO,
     });
-    let until = |block| TransactionTerms { until: NonZero::new(block), is_joined: false };
+    let until = |block| TransactionTerms { until: NonZero::new(block), ..TransactionTerms::NONE };
     let refused = |events: &[Event]| match events {
         [Event::Rejected(Rejected { reason, .. })] => Some(*reason),
         [Event::Batch(BatchEvent::TransactionCollected(_))] => None,
         _ => panic!("{events:?}"),
     };
     venue.apply(Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(12))));
-    for terms in [until(9), TransactionTerms { until: None, is_joined: true }] {
+    for terms in [until(9), TransactionTerms { joined: Joined::Next, ..TransactionTerms::NONE }] {
         assert_eq!(refused(&submit_with_terms(&mut venue, offer, terms)), Some(RejectReason::NeedsLaterVersion));
     }
     venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
@@ -129,6 +129,36 @@ fn terms_of_transactions_need_version_13_and_end() {
     // Block 2 collects now, whether block 1 is cleared or not.
     assert_eq!(refused(&submit_with_terms(&mut venue, offer, until(1))), Some(RejectReason::AlreadyExpired));
     assert_eq!(refused(&submit_with_terms(&mut venue, offer, until(2))), None);
+}
+
+#[test]
+fn chains_of_transactions_need_version_14() {
+    let mut venue = batch_venue();
+    let operation = BatchOperation::CreateOffer(CreateOffer {
+        market: MARKET,
+        sell: BTC,
+        buy: USD,
+        amount: units(10),
+        limit: BatchPrice::ZERO,
+    });
+    let terms = |joined| TransactionTerms { until: None, joined };
+    let of_chain = [0, 1, 2].map(|place| terms(Joined::of_chain(place, 3)));
+    let since = |terms| {
+        let transaction = BatchTransaction::new(AccountId(0), TransactionSeq(1), operation).with_terms(terms);
+        let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
+        Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())).since().0
+    };
+    assert_eq!([since(TransactionTerms::NONE), since(terms(Joined::Next))], [0, 13]);
+    assert_eq!(of_chain.map(since), [14; 3]);
+    let is_taken = |events: &[Event]| match events {
+        [Event::Batch(BatchEvent::TransactionCollected(_))] => true,
+        [Event::Rejected(Rejected { reason: RejectReason::NeedsLaterVersion, .. })] => false,
+        _ => panic!("{events:?}"),
+    };
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(13))));
+    assert_eq!(of_chain.map(|terms| is_taken(&submit_with_terms(&mut venue, operation, terms))), [false; 3]);
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
+    assert_eq!(of_chain.map(|terms| is_taken(&submit_with_terms(&mut venue, operation, terms))), [true; 3]);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::num::NonZero;
 use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, MESSAGE_BYTES_MAX, TRANSACTION_SEQ_END, UNTIL_BLOCK_END};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
-    DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, PublicKey, TransactionSeq, TransactionTerms, WithdrawFromPool,
+    DepositToPool, IssuedAmount, Joined, OfferName, Payment, PoolRule, PublicKey, TransactionSeq, TransactionTerms,
+    WithdrawFromPool,
 };
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
@@ -23,10 +24,21 @@ pub(crate) const SET_KEY: u8 = 10;
 const UNTIL: u8 = 0x80;
 
 /// Added to an operation's tag where a transaction is kept only together with the account's next one.
-const JOINED: u8 = 0x40;
+const WITH_NEXT: u8 = 0x40;
+
+/// Added to an operation's tag where a transaction is kept only together with the account's one before.
+const WITH_ONE_BEFORE: u8 = 0x20;
+
+/// Added to an operation's tag where a transaction is of a chain, in which each says with which it is kept.
+pub(crate) const OF_CHAIN: u8 = 0x10;
 
 /// Added to an operation's tag for terms, any of them.
-pub(crate) const TERMS: u8 = UNTIL | JOINED;
+pub(crate) const TERMS: u8 = UNTIL | JOINS;
+
+/// Added to an operation's tag where a transaction is joined with others, any of them.
+const JOINS: u8 = WITH_NEXT | WITH_ONE_BEFORE | OF_CHAIN;
+
+const _: () = assert!(SET_KEY & TERMS == 0, "the largest tag leaves the bits of terms free");
 
 /// Bytes of the longest operation with its tag, a new pool: market, two assets, rule, fee, two amounts.
 pub const OPERATION_BYTES_MAX: usize = 1 + 2 + 4 + 4 + 1 + 4 + 4 + 8 + 8;
@@ -137,14 +149,18 @@ fn whole<T: Wire>(bytes: &[u8]) -> Result<T, DecodeError> {
 impl Wire for BatchTransaction {
     #[inline]
     fn put(&self, w: &mut Writer<'_>) {
-        let TransactionTerms { until, is_joined } = self.terms;
+        let TransactionTerms { until, joined } = self.terms;
         self.account.put(w);
         self.sequence.put(w);
         let tag_at = w.0.len();
         self.operation.put(w);
-        if is_joined {
-            w.0[tag_at] |= JOINED;
-        }
+        w.0[tag_at] |= match joined {
+            Joined::No => 0,
+            Joined::Next => WITH_NEXT,
+            Joined::First => OF_CHAIN | WITH_NEXT,
+            Joined::Middle => OF_CHAIN | WITH_NEXT | WITH_ONE_BEFORE,
+            Joined::Last => OF_CHAIN | WITH_ONE_BEFORE,
+        };
         if let Some(until) = until {
             w.0[tag_at] |= UNTIL;
             let bytes = until.get().min(UNTIL_BLOCK_END - 1).to_le_bytes();
@@ -154,9 +170,10 @@ impl Wire for BatchTransaction {
     #[inline]
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (account, sequence, tag) = (account(r)?, Wire::get(r)?, r.u8()?);
+        let joined =
+            r.checked(joined_of(tag), "joined: 0, 64 (with the next), 80 (first of a chain), 112 (middle) or 48 (last)")?;
         let until = if tag & UNTIL == 0 { None } else { Some(last_block(r)?) };
-        let terms = TransactionTerms { until, is_joined: tag & JOINED != 0 };
-        Ok(Self { account, sequence, terms, operation: fields_of(tag & !TERMS, r)? })
+        Ok(Self { account, sequence, terms: TransactionTerms { until, joined }, operation: fields_of(tag & !TERMS, r)? })
     }
 }
 
@@ -180,6 +197,22 @@ impl Wire for BatchOperation {
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let tag = r.u8()?;
         fields_of(tag, r)
+    }
+}
+
+/// With which others a transaction of this tag is kept; `None` where the bits say nothing that makes sense.
+#[inline]
+const fn joined_of(tag: u8) -> Option<Joined> {
+    const FIRST: u8 = OF_CHAIN | WITH_NEXT;
+    const MIDDLE: u8 = FIRST | WITH_ONE_BEFORE;
+    const LAST: u8 = OF_CHAIN | WITH_ONE_BEFORE;
+    match tag & JOINS {
+        0 => Some(Joined::No),
+        WITH_NEXT => Some(Joined::Next),
+        FIRST => Some(Joined::First),
+        MIDDLE => Some(Joined::Middle),
+        LAST => Some(Joined::Last),
+        _ => None,
     }
 }
 

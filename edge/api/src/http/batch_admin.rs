@@ -2,12 +2,13 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_batch_signatures::check_key;
 use walras_config as config;
 use walras_config::{FEE_SHAPE, WrittenFee};
 use walras_ports::{Catalog, batch_name, fee_in_units};
+use walras_sequencer::SignedBy;
 use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
 use walras_wire::{
     AccountCommand, AddBatchAsset, BatchMarketCommand, Command, SetAccountFee, SetAccountKey, SetBatchCurrencies, SetBatchPhase,
@@ -93,7 +94,8 @@ struct BatchRequest {
 }
 
 /// Creates a market, says how many of its assets are currencies, adds its assets, says what accounts cost and opens it. Where one of these
-/// is refused, those before it stand: the market is there, closed, and declared in the configuration under the same name it is finished.
+/// is refused, those before it stand: the market is there, closed, and declared in the configuration under the same name it is finished. It
+/// runs to its end, also where nobody waits for the answer any more.
 pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answer {
     let by = signed.operator()?;
     let asked: BatchRequest = parse(&signed.body)?;
@@ -122,30 +124,28 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     let mut domain = [0; 32];
     getrandom::fill(&mut domain).expect("the operating system gives random bytes");
     let spec = section.spec(market, domain).ok_or(RejectReason::BatchRulesInvalid)?;
-    outcome::operator(&app.venue.command_by(by.clone(), Command::BatchMarket(BatchMarketCommand::Create(spec))).await?, json!({}))?;
-    if let Some(currencies) = section.currency_count() {
-        let set = Command::BatchMarket(BatchMarketCommand::SetCurrencies(SetBatchCurrencies { market, currencies }));
-        outcome::operator(&app.venue.command_by(by.further(), set).await?, json!({}))?;
-    }
-    for asset in assets {
-        outcome::operator(
-            &app.venue
-                .command_by(by.further(), Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset })))
-                .await?,
-            json!({}),
-        )?;
-    }
+    let mut commands = vec![BatchMarketCommand::Create(spec)];
+    let currencies = section.currency_count();
+    commands.extend(currencies.map(|currencies| BatchMarketCommand::SetCurrencies(SetBatchCurrencies { market, currencies })));
+    commands.extend(assets.into_iter().map(|asset| BatchMarketCommand::AddAsset(AddBatchAsset { market, asset })));
     if fee.is_some() {
-        outcome::operator(
-            &app.venue
-                .command_by(by.further(), Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee })))
-                .await?,
-            json!({}),
-        )?;
+        commands.push(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee }));
     }
-    let open = Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
+    commands.push(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
     let answer = json!({"market_id": market.0, "name": batch_name(&spec), "domain": hex(&domain)});
-    Ok(ok(&outcome::operator(&app.venue.command_by(by.further(), open).await?, answer)?))
+    let own = app.clone();
+    app.venue.run_whole(None, async move { carry_out_each(&own, &by, commands, answer).await }).await?
+}
+
+/// Carries out an operator's commands in their order, up to one that is refused. The answer is the last one's, with what was to be added.
+async fn carry_out_each(app: &App, by: &SignedBy, commands: Vec<BatchMarketCommand>, added: Value) -> Answer {
+    let (mut signed, mut answer) = (by.clone(), Value::Null);
+    for command in commands {
+        let outcome = app.venue.command_by(signed, Command::BatchMarket(command)).await?;
+        answer = outcome::operator(&outcome, added.clone())?;
+        signed = by.further();
+    }
+    Ok(ok(&answer))
 }
 
 #[derive(Deserialize)]

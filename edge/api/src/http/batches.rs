@@ -10,7 +10,7 @@ use walras_batch_signatures::check_key;
 use walras_gateway::Allowance;
 use walras_market_data::BatchBlock;
 use walras_market_data::limits::OUTCOMES_MAX;
-use walras_ports::{BatchLook, Catalog, batch_look, batch_name, demand_curve, transaction_outcomes};
+use walras_ports::{BatchLook, Catalog, batch_look, batch_name, demand_curve, transaction_outcome, transaction_outcomes};
 use walras_types::{
     AssetId, BatchMarketId, BatchOperation, BatchTransaction, DropReason, RejectReason, TransactionSeq, torn_chains,
 };
@@ -171,7 +171,7 @@ fn result_of(result: Result<Value, Refusal>) -> Value {
     result.unwrap_or_else(|refusal| json!({"error": views::error(refusal.reason, refusal.detail.as_deref())}))
 }
 
-/// Without those that are no good whatever else the batch holds.
+/// Without those that are no good whatever else the batch holds, and those of which the engine's version in force knows nothing.
 async fn checked(
     app: &App,
     market: BatchMarketId,
@@ -183,6 +183,9 @@ async fn checked(
         let check = move |v: &walras_ports::View<'_>| {
             let check = |(place, one): (usize, Result<SignedTransaction, Refusal>)| {
                 let signed = one?;
+                if !v.engine.knows_transaction(&signed.transaction) {
+                    return Err(Refusal::from(RejectReason::NeedsLaterVersion));
+                }
                 v.engine.check_transaction(market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
                 Ok(signed)
             };
@@ -266,11 +269,24 @@ pub(super) async fn offers(State(app): State<App>, asked: Asked<Offers>, signed:
     Ok(ok(&json!({"offers": offers, "next": next.map(|next| next.0.to_string())})))
 }
 
-/// Of the key's own account.
-pub(super) async fn transactions(State(app): State<App>, asked: Asked<Limit>, signed: Signed) -> Answer {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Transactions {
+    limit: Option<usize>,
+    sequence: Option<String>,
+}
+
+/// Of the key's own account: the last ones, or the one of a number.
+pub(super) async fn transactions(State(app): State<App>, asked: Asked<Transactions>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let limit = at_most("limit", query(asked)?.limit, OUTCOMES_MAX, OUTCOMES_MAX)?;
-    let found = app.venue.read(move |v| transaction_outcomes(v.engine, v.market, account)).await?;
+    let Transactions { limit, sequence } = query(asked)?;
+    let limit = at_most("limit", limit, OUTCOMES_MAX, OUTCOMES_MAX)?;
+    let sequence = sequence.as_deref().map(super::batch_proofs::sequence).transpose()?;
+    let read = app.venue.read(move |v| match sequence {
+        Some(sequence) => Vec::from_iter(transaction_outcome(v.engine, v.market, account, sequence)),
+        None => transaction_outcomes(v.engine, v.market, account),
+    });
+    let found = read.await?;
     let catalog = app.venue.catalog();
     let shown = found.iter().take(limit).filter_map(|(stage, outcome)| batches::transaction(&catalog, *stage, outcome));
     Ok(ok(&json!({"transactions": shown.collect::<Vec<_>>()})))

@@ -1,4 +1,5 @@
-//! `POST /v1/orders` of an order with exits: these are entered first, and where one of the three is refused nothing is left.
+//! `POST /v1/orders` of an order with exits: these are entered first, and where one of the three is refused nothing is left. It runs to its
+//! end, also where the client hangs up or has waited for too long.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -16,12 +17,15 @@ use crate::json::brackets::BracketCommands;
 use crate::json::outcome::Subject;
 
 pub(super) async fn enter(app: &App, (by, caller): (Trader, Caller), commands: BracketCommands) -> Answer {
-    let Trader { account, signed } = by;
-    let BracketCommands { exits, entry } = commands;
     // The request itself paid for the first.
-    for _ in &exits {
+    for _ in &commands.exits {
         app.access.charge(&caller, Permission::Trade, Allowance::Requests)?;
     }
+    let (own, account) = (app.clone(), Some(by.account));
+    app.venue.run_whole(account, async move { enter_each(&own, by, commands).await }).await?
+}
+
+async fn enter_each(app: &App, Trader { account, signed }: Trader, BracketCommands { exits, entry }: BracketCommands) -> Answer {
     let (mut entered, mut answers) = (Vec::new(), Vec::new());
     for (place, (what, command, subject)) in (0..).zip(exits) {
         let sent = send(app, account, signed_at(&signed, place), None, (command, Some(subject)));

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_consensus::{MemberChange, ReplicaId, Role};
 use walras_peer_link::{LinkFaults, PathFaults};
-use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, LeafView, NodeFigures, PeerView, RelayOut, TreeView};
+use walras_ports::{
+    ClusterRequest, ClusterStatus, ClusterView, LeafView, NodeFigures, PeerView, RecallFigures, RelayOut, TreeView,
+};
 use walras_sequencer::SignedBy;
 use walras_types::{EngineVersion, RejectReason};
 use walras_wire::{ClusterAction, ClusterRequestNote, Command, VenueCommand};
@@ -121,6 +123,29 @@ fn tree(view: &TreeView) -> Value {
         "epoch": epoch,
         "relays": nodes.iter().take(relays).enumerate().flat_map(of_layer).collect::<Vec<_>>(),
         "delivery": nodes.iter().enumerate().map(|(layer, nodes)| delivery(layer, nodes)).collect::<Vec<_>>(),
+        "receivers": receivers(nodes),
+    })
+}
+
+/// The receivers that answer, which are leaf gateways.
+fn receivers(nodes: &[Vec<Option<NodeFigures>>]) -> Vec<Value> {
+    let last = nodes.last().into_iter().flatten().enumerate();
+    last.filter_map(|(place, said)| said.as_ref().map(|said| receiver(place, said))).collect()
+}
+
+fn receiver(place: usize, said: &NodeFigures) -> Value {
+    let RecallFigures { asked, answered, messages, failed } = said.recalls;
+    json!({
+        "place": place,
+        "packets": said.packets,
+        "refused": said.refused,
+        "late": said.late,
+        "recalls_asked": asked,
+        "recalls_answered": answered,
+        "messages_recalled": messages,
+        "recalls_failed": failed,
+        "transit_ns_p50": said.transit_ns_p50,
+        "transit_ns_p99": said.transit_ns_p99,
     })
 }
 

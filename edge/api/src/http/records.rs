@@ -174,7 +174,7 @@ pub(crate) async fn read_reports(app: &App, account: AccountId, after: Option<u6
 /// The reports; or the first number that is kept.
 fn reports_after(view: &View<'_>, account: AccountId, after: Option<u64>, max: usize) -> Result<ReadReports, u64> {
     let last = view.reports.report_seq(account);
-    let found = match view.reports.resend(account, after.unwrap_or(last)) {
+    let found = match view.reports.resend_named(account, after.unwrap_or(last)) {
         Resend::OlderThanKept { first_kept } => return Err(first_kept),
         Resend::Found(found) => found.take(max),
     };
@@ -187,9 +187,10 @@ fn reports_after(view: &View<'_>, account: AccountId, after: Option<u64>, max: u
         }
     };
     let reports = found
-        .filter_map(|report| {
+        .filter_map(|(report, name)| {
             let event = decode_report_event(report.event).ok()?;
-            let name = order_of(&event).and_then(&mut name_of);
+            // Reports that an earlier program kept have no texts.
+            let name = name.or_else(|| order_of(&event).and_then(&mut name_of));
             let waits = match &event {
                 ReportEvent::Event(Event::Order(OrderEvent::Accepted(e))) => view.waits.of(account, e.order_id),
                 ReportEvent::Event(_) | ReportEvent::Filled(_) => None,

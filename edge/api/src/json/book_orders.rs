@@ -24,6 +24,16 @@ pub fn answer(scale: &InstrumentScale, shown: &ShownOrders) -> Value {
     })
 }
 
+/// Orders of each side that a checksum covers.
+const CHECKED_ORDERS: usize = 10;
+
+/// The CRC-32 of the first orders as text: `order_id:price:size` of bids and then of asks, as they stand, a colon between all.
+fn checksum(scale: &InstrumentScale, shown: &ShownOrders) -> u32 {
+    let [bids, asks] = [&shown.bids, &shown.asks].map(|orders| orders.iter().take(CHECKED_ORDERS));
+    let one = |order: &PublicOrder| format!("{}:{}:{}", order.order_id.0, scale.price(order.price), scale.size(order.shown));
+    crc32fast::hash(bids.chain(asks).map(one).collect::<Vec<_>>().join(":").as_bytes())
+}
+
 /// A feed's message: what changed since the one before. A snapshot has all that is there as added.
 #[must_use]
 pub fn push(catalog: &Catalog, push: &OrdersPush) -> Option<Value> {
@@ -52,6 +62,7 @@ pub fn push(catalog: &Catalog, push: &OrdersPush) -> Option<Value> {
         "removed": removed,
         "resized": resized,
         "added": added,
+        "checksum": checksum(scale, now),
         "has_more_bids": now.has_more_bids,
         "has_more_asks": now.has_more_asks,
     }))

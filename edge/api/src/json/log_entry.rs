@@ -178,11 +178,12 @@ fn command(command: &Command) -> Value {
             ("set_engine_version", object([("engine_version", Some(version.0.into()))]))
         }
         Command::Invalid(c) => {
-            let InvalidCommand { account, instrument, client_order_id, reason, content } = c;
+            let InvalidCommand { account, instrument, client_order_id, reason, content, name } = c;
             let fields = [
                 ("account_id", account.map(|id| id.0.into())),
                 ("instrument_id", instrument.map(|id| id.0.into())),
                 ("client_order_id", client_order_id.map(|id| number(id.0))),
+                ("client_order_name", name.as_ref().map(|name| name.as_str().into())),
                 ("reason", Some(reason.number().into())),
                 ("content", Some(number(content.0))),
             ];

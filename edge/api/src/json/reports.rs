@@ -38,7 +38,7 @@ fn report(catalog: &Catalog, read: &ReadReport) -> Value {
     let (kind, fields) = match &read.event {
         ReportEvent::Filled(filled) => ("filled", fill(catalog, filled, read.name)),
         ReportEvent::Event(Event::Order(event)) => order(catalog, event, read.name),
-        ReportEvent::Event(Event::Rejected(rejected)) => ("rejected", refusal(catalog, rejected)),
+        ReportEvent::Event(Event::Rejected(rejected)) => ("rejected", refusal(catalog, rejected, read.name)),
         ReportEvent::Event(Event::Account(AccountEvent::Deposited(moved))) => ("deposited", transfer(catalog, moved)),
         ReportEvent::Event(Event::Account(AccountEvent::Withdrawn(moved))) => ("withdrawn", transfer(catalog, moved)),
         ReportEvent::Event(_) => ("other", json!({})),
@@ -175,13 +175,13 @@ fn order(catalog: &Catalog, event: &OrderEvent, name: Option<ClientOrderName>) -
     }
 }
 
-fn refusal(catalog: &Catalog, rejected: &Rejected) -> Value {
+fn refusal(catalog: &Catalog, rejected: &Rejected, name: Option<ClientOrderName>) -> Value {
     let mut fields = json!({"error": views::error(rejected.reason, None)});
     if let Some(scale) = rejected.instrument.and_then(|id| catalog.instrument(id)) {
         fields["instrument"] = scale.spec.symbol.as_str().into();
     }
     if let Some(id) = rejected.client_order_id {
-        fields["client_order_id"] = id.0.to_string().into();
+        fields["client_order_id"] = ClientOrder::of(id, name).to_string().into();
     }
     fields
 }

@@ -238,7 +238,7 @@ pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Val
     message
 }
 
-/// A feed's message, of trades those after this one; a book's lacks its `feed_seq`, which is each reader's own. `None` when the catalog does not
+/// A feed's message, of trades those after this one, without its `feed_seq`, which is each reader's own. `None` when the catalog does not
 /// know what it is of.
 pub(super) fn push(push: &Push, catalog: &Catalog, after: TradeId) -> Option<Value> {
     let kind = |snapshot: bool| if snapshot { "snapshot" } else { "update" };

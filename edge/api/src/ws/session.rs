@@ -1,6 +1,5 @@
 //! One connection.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use walras_access::{Caller, Refusal};
 use walras_gateway::{Allowance, Permission};
 use walras_ports::{ConnectionId, Publication, Push, Shared, Subscription};
 use walras_sequencer::SignedBy;
-use walras_types::{AccountId, InstrumentId, RejectReason, SessionId};
+use walras_types::{AccountId, RejectReason, SessionId};
 
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
@@ -86,7 +85,9 @@ struct Session {
     wants_status: bool,
     /// The account's reports, once they are wanted.
     reports: Option<ReportsSent>,
-    seen: HashMap<InstrumentId, Seen>,
+    seen: Seen,
+    /// Messages of the channel `status` that were sent.
+    status_seq: u64,
     in_flight: FuturesUnordered<BoxFuture<'static, Value>>,
     write_timeout: Duration,
     /// Pings that were sent since the client was last heard.
@@ -112,7 +113,8 @@ pub(super) async fn run(app: App, connection: ConnectionId, place: Arc<Place>, s
         subscriptions: Vec::new(),
         wants_status: false,
         reports: None,
-        seen: HashMap::new(),
+        seen: Seen::default(),
+        status_seq: 0,
         in_flight: FuturesUnordered::new(),
         write_timeout,
         unanswered: 0,
@@ -273,6 +275,8 @@ impl Session {
         let mut message =
             views::status(self.app.venue.status(), &self.app.venue.catalog(), self.app.access.accepts_timestamps_from());
         message["type"] = "status".into();
+        self.status_seq += 1;
+        message["feed_seq"] = self.status_seq.to_string().into();
         self.send(&message).await
     }
 
@@ -310,16 +314,8 @@ impl Session {
     }
 
     fn text_of(&mut self, publication: &Publication) -> Option<Utf8Bytes> {
-        let instrument = match publication.push() {
-            Push::Book(book) => Some(book.instrument),
-            Push::Trades { instrument, .. } | Push::Candles { instrument, .. } => Some(*instrument),
-            Push::Ticker(ticker) => Some(ticker.instrument),
-            Push::Account(_) | Push::Batch(_) | Push::Demand(..) | Push::Orders(_) => None,
-        };
         let catalog = self.app.venue.catalog();
-        let mut nothing = Seen::default();
-        let seen = instrument.map_or(&mut nothing, |i| self.seen.entry(i).or_default());
-        frames::text(publication, &catalog, seen, self.app.venue.status())
+        frames::text(publication, &catalog, (&mut self.seen, &self.subscriptions[..]), self.app.venue.status())
     }
 
     /// Counts a message against the client's address.

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
-use walras_archive::{Book, Day, History, Level, Settings, Trade};
+use walras_archive::{Book, Day, DbnForm, History, Level, Settings, Trade};
 use walras_types::{AssetId, Side, TimeNs, TradeId};
 use walras_wire::{Command, InstrumentCommand, VenueCommand};
 
 use super::plain::plain;
 use super::world::{BEGIN_NS, Script, archive, contents, settings};
 
-type Row = BTreeMap<String, String>;
+pub(crate) type Row = BTreeMap<String, String>;
 
-fn rows(path: &Path) -> Vec<Row> {
+pub(crate) fn rows(path: &Path) -> Vec<Row> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let text = |field: &Field| match field {
         Field::Str(text) => text.clone(),
@@ -51,11 +51,11 @@ fn facts(path: &Path) -> BTreeMap<String, String> {
     facts.iter().map(|fact| (fact.key.clone(), fact.value.clone().unwrap())).collect()
 }
 
-fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     contents(folder).into_keys().filter(|name| name.ends_with(ending)).map(|name| folder.join(name)).collect()
 }
 
-fn closed_until(folder: &Path) -> TimeNs {
+pub(crate) fn closed_until(folder: &Path) -> TimeNs {
     History::new(folder).days().unwrap().last().unwrap().day.start()
 }
 
@@ -228,6 +228,79 @@ fn dbn_is_read_by_its_own_library() {
     assert!(count > 3);
 }
 
+/// A tick of half a dollar and a lot of a thousandth, as Databento's own library reads them.
+#[test]
+fn definitions_say_what_a_tick_and_a_lot_are() {
+    use dbn::decode::dbn::Decoder;
+    use dbn::decode::{DbnMetadata, DecodeRecord};
+    let folder = tempfile::tempdir().unwrap();
+    let dbn_form = DbnForm { publisher: 7, ..DbnForm::default() };
+    archive(&Settings { dbn_form, ..settings(folder.path()) }, &plain());
+    let day = Day::of(TimeNs(BEGIN_NS));
+    let dir = folder.path().join(day.to_string());
+    let mut definitions = Decoder::from_file(dir.join("BTC-USD.0.definition.dbn")).unwrap();
+    assert_eq!(definitions.metadata().schema, Some(dbn::Schema::Definition));
+    let definition = definitions.decode_record::<dbn::InstrumentDefMsg>().unwrap().unwrap();
+    assert_eq!((definition.hd.publisher_id, definition.hd.instrument_id, definition.hd.ts_event), (7, 0, day.start().0));
+    let (symbol, currency, asset) = (definition.raw_symbol(), definition.currency(), definition.asset());
+    assert_eq!((symbol.unwrap(), currency.unwrap(), asset.unwrap()), ("BTC/USD", "USD", "BTC"));
+    assert_eq!(definition.unit_of_measure().unwrap(), "BTC");
+    assert_eq!((definition.min_price_increment, definition.unit_of_measure_qty), (500_000_000, 1_000_000));
+    assert_eq!((definition.display_factor, definition.min_lot_size, definition.min_lot_size_round_lot), (1_000_000_000, 1, 1));
+    assert_eq!(definition.instrument_class().unwrap(), dbn::InstrumentClass::FxSpot);
+    assert_eq!(definition.security_update_action().unwrap(), dbn::SecurityUpdateAction::Add);
+    // All else is what the library has for what is not known.
+    let known = dbn::InstrumentDefMsg {
+        hd: definition.hd,
+        ts_recv: day.start().0,
+        min_price_increment: definition.min_price_increment,
+        display_factor: definition.display_factor,
+        unit_of_measure_qty: definition.unit_of_measure_qty,
+        min_lot_size: definition.min_lot_size,
+        min_lot_size_round_lot: definition.min_lot_size_round_lot,
+        currency: definition.currency,
+        raw_symbol: definition.raw_symbol,
+        asset: definition.asset,
+        unit_of_measure: definition.unit_of_measure,
+        instrument_class: definition.instrument_class,
+        ..dbn::InstrumentDefMsg::default()
+    };
+    assert!(*definition == known, "a field has another default");
+    assert!(definitions.decode_record::<dbn::InstrumentDefMsg>().unwrap().is_none());
+    for name in ["BTC-USD.0.trades.dbn", "BTC-USD.0.mbp-10.dbn", "BTC-USD.0.mbo.dbn"] {
+        let bytes = std::fs::read(dir.join(name)).unwrap();
+        let begin = 8 + u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
+        assert_eq!(bytes[begin + 2..begin + 4], 7_u16.to_le_bytes(), "{name}");
+    }
+}
+
+/// What is compressed is what is not, in frames of zstd.
+#[test]
+fn compressed_files_hold_the_same_bytes() {
+    use std::io::Read;
+    let (mut count, mut bytes) = (0, [0, 0]);
+    for script in [plain(), Script::of_seed(21, 4_000)] {
+        let [plainly, compressed] = [false, true].map(|is_compressed| {
+            let folder = tempfile::tempdir().unwrap();
+            let dbn_form = DbnForm { is_compressed, ..DbnForm::default() };
+            archive(&Settings { parquet: false, dbn_form, ..settings(folder.path()) }, &script);
+            folder
+        });
+        assert!(files(compressed.path(), ".dbn").is_empty());
+        for path in files(compressed.path(), ".dbn.zst") {
+            let packed = std::fs::read(&path).unwrap();
+            let (mut rest, mut unpacked) = (packed.as_slice(), Vec::new());
+            while !rest.is_empty() {
+                ruzstd::decoding::StreamingDecoder::new(&mut rest).unwrap().read_to_end(&mut unpacked).unwrap();
+            }
+            let name = path.strip_prefix(compressed.path()).unwrap().with_extension("");
+            assert!(unpacked == std::fs::read(plainly.path().join(&name)).unwrap(), "{}", name.display());
+            (count, bytes) = (count + 1, [bytes[0] + packed.len(), bytes[1] + unpacked.len()]);
+        }
+    }
+    assert!(count >= 4 && bytes[0] < bytes[1], "{count} files, {bytes:?}");
+}
+
 #[test]
 fn days_that_dbn_cannot_represent_exactly_have_no_dbn_file() {
     // One tick is 10^-10 of quote per base.
@@ -259,24 +332,27 @@ fn formats_are_made_where_they_are_asked_for() {
     }
 }
 
-/// `tests/golden/2026-11-20` is read by a test of the Python package too. Where the format changes with intent, run this with
-/// `WALRAS_WRITE_GOLDEN` set, and say so in the change.
+/// `tests/golden/2026-11-20` is read by a test of the Python package too, and so is `tests/golden-zstd`. Where the format changes with
+/// intent, run this with `WALRAS_WRITE_GOLDEN` set, and say so in the change.
 #[test]
 fn the_files_are_those_that_were_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    archive(&settings(folder.path()), &plain());
-    let day = Day::of(TimeNs(BEGIN_NS)).to_string();
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let made: BTreeMap<_, _> =
-        contents(folder.path()).into_iter().filter(|(name, _)| name.starts_with(&format!("{day}/"))).collect();
-    if std::env::var_os("WALRAS_WRITE_GOLDEN").is_some() {
-        std::fs::create_dir_all(golden.join(&day)).unwrap();
-        made.iter().for_each(|(name, bytes)| std::fs::write(golden.join(name), bytes).unwrap());
-    }
-    let kept = contents(&golden);
-    assert_eq!(made.keys().collect::<Vec<_>>(), kept.keys().collect::<Vec<_>>());
-    for (name, bytes) in &made {
-        assert!(kept[name] == *bytes, "{name} is not as it was");
+    for (name, is_compressed) in [("golden", false), ("golden-zstd", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let dbn_form = DbnForm { is_compressed, ..DbnForm::default() };
+        archive(&Settings { parquet: !is_compressed, dbn_form, ..settings(folder.path()) }, &plain());
+        let day = Day::of(TimeNs(BEGIN_NS)).to_string();
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
+        let made: BTreeMap<_, _> =
+            contents(folder.path()).into_iter().filter(|(name, _)| name.starts_with(&format!("{day}/"))).collect();
+        if std::env::var_os("WALRAS_WRITE_GOLDEN").is_some() {
+            std::fs::create_dir_all(golden.join(&day)).unwrap();
+            made.iter().for_each(|(name, bytes)| std::fs::write(golden.join(name), bytes).unwrap());
+        }
+        let kept = contents(&golden);
+        assert_eq!(made.keys().collect::<Vec<_>>(), kept.keys().collect::<Vec<_>>());
+        for (name, bytes) in &made {
+            assert!(kept[name] == *bytes, "{name} is not as it was");
+        }
     }
 }
 

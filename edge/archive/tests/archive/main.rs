@@ -5,6 +5,7 @@ mod accounts;
 mod cuts;
 mod edges;
 mod formats;
+mod orders;
 mod plain;
 mod refill;
 mod world;

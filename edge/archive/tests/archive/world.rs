@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crossbeam_channel::{Receiver, unbounded};
-use walras_archive::{Batch, Book, Files, KEYFRAME_NS, Keeper, Level, Recorder, Settings, Trade};
+use walras_archive::{Batch, Book, DbnForm, Files, KEYFRAME_NS, Keeper, Level, Recorder, Settings, Trade};
 use walras_engine::Engine;
 use walras_market_data::{MarketData, OrderHistories, Recorded};
 use walras_testkit::Choices;
@@ -34,6 +34,8 @@ pub(crate) fn settings(folder: &Path) -> Settings {
         snapshot_every_ns: EVERY_NS,
         parquet: true,
         dbn: true,
+        dbn_form: DbnForm::default(),
+        orders: true,
         keep_days: 0,
     }
 }
@@ -131,6 +133,7 @@ impl Venue {
     pub(crate) fn new(settings: &Settings, durable: LogIndex, engine: Engine) -> Self {
         let (sender, batches) = unbounded();
         let recorder = Recorder::new(sender, settings.depth as usize, settings.snapshot_every_ns, durable.next(), &engine);
+        let recorder = if settings.orders { recorder.with_orders(&engine) } else { recorder };
         Self { engine, histories: OrderHistories::default(), recorder, batches }
     }
 

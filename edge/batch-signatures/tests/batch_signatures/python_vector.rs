@@ -14,12 +14,12 @@ use walras_types::limits::{
 };
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
-    DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, PublicKey, Rounding, TransactionSeq, TransactionTerms,
+    DepositToPool, IssuedAmount, Joined, OfferName, Payment, PoolRule, PublicKey, Rounding, TransactionSeq, TransactionTerms,
     WithdrawFromPool,
 };
 use walras_wire::batch::{SigningDomain, encode_signed_transaction, encode_transaction};
 
-use crate::vectors::{SEED, compare, hex};
+use crate::vectors::{SEED, compare, hex, place_in_chain};
 
 const DOMAIN: [u8; 32] = [9; 32];
 
@@ -37,12 +37,12 @@ struct Numbers {
     weights: [u16; 2],
     amplification: u32,
     until: u64,
-    is_joined: bool,
+    joined: Joined,
 }
 
 impl Numbers {
     fn terms(&self) -> TransactionTerms {
-        TransactionTerms { until: NonZero::new(self.until), is_joined: self.is_joined }
+        TransactionTerms { until: NonZero::new(self.until), joined: self.joined }
     }
 }
 
@@ -61,7 +61,7 @@ fn numbers() -> [Numbers; 3] {
             weights: [80, 20],
             amplification: 200,
             until: 4_112,
-            is_joined: false,
+            joined: Joined::Middle,
         },
         Numbers {
             market: 0,
@@ -76,7 +76,7 @@ fn numbers() -> [Numbers; 3] {
             weights: [1, 1],
             amplification: 1,
             until: 0,
-            is_joined: false,
+            joined: Joined::No,
         },
         Numbers {
             market: u16::MAX,
@@ -91,7 +91,7 @@ fn numbers() -> [Numbers; 3] {
             weights: [POOL_WEIGHT_MAX, POOL_WEIGHT_MAX],
             amplification: POOL_AMPLIFICATION_MAX,
             until: UNTIL_BLOCK_END - 1,
-            is_joined: true,
+            joined: Joined::Next,
         },
     ]
 }
@@ -163,8 +163,9 @@ fn vector() -> Value {
         encode_transaction(&transaction, &mut bytes);
         encode_signed_transaction(&key.sign(&domain, &transaction), &mut signed);
         json!({
-            "account": n.account, "sequence": n.sequence, "until": n.terms().until.map(NonZero::get), "joined": n.is_joined,
-            "class": class, "fields": fields, "transaction": hex(&bytes), "signed": hex(&signed),
+            "account": n.account, "sequence": n.sequence, "until": n.terms().until.map(NonZero::get),
+            "joined": n.joined == Joined::Next, "chain": place_in_chain(n.joined), "class": class, "fields": fields,
+            "transaction": hex(&bytes), "signed": hex(&signed),
         })
     };
     let mut rows = Vec::new();

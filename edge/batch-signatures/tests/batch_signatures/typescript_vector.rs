@@ -14,11 +14,12 @@ use walras_types::limits::{
 };
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
-    DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, Rounding, TransactionSeq, TransactionTerms, WithdrawFromPool,
+    DepositToPool, IssuedAmount, Joined, OfferName, Payment, PoolRule, Rounding, TransactionSeq, TransactionTerms,
+    WithdrawFromPool,
 };
 use walras_wire::batch::{SigningDomain, encode_signed_transaction, encode_transaction};
 
-use crate::vectors::{SEED, compare, hex};
+use crate::vectors::{SEED, compare, hex, place_in_chain};
 
 const GENESIS: [u8; 32] = [9; 32];
 
@@ -84,8 +85,8 @@ fn transactions() -> Vec<(&'static str, BatchTransaction)> {
         BatchOperation::CancelOffer(CancelOffer { market: BatchMarketId(market), sell, buy, limit, tie, sequence })
     };
     let stated = BatchPrice::from_decimal("1.0832", Rounding::Up).unwrap();
-    let until = |block| TransactionTerms { until: NonZero::new(block), is_joined: false };
-    let joined = TransactionTerms { until: None, is_joined: true };
+    let until = |block| TransactionTerms { until: NonZero::new(block), joined: Joined::No };
+    let joined = |joined| TransactionTerms { until: None, joined };
     vec![
         ("an offer with a limit", transaction(3, 17, offer(0, 1, 0, 100_000, stated))),
         ("an offer at any price", transaction(3, 18, offer(0, 1, 0, 1, BatchPrice::ZERO))),
@@ -98,12 +99,19 @@ fn transactions() -> Vec<(&'static str, BatchTransaction)> {
             ),
         ),
         ("an offer with a last block", transaction(3, 20, offer(0, 1, 0, 100_000, stated)).with_terms(until(4_112))),
-        ("a cancel that is joined", transaction(3, 21, cancel(0, 1, 0, stated, 7, 17)).with_terms(joined)),
+        ("a cancel that is joined", transaction(3, 21, cancel(0, 1, 0, stated, 7, 17)).with_terms(joined(Joined::Next))),
         (
             "a cancel that is joined and has the latest last block",
             transaction(3, 22, cancel(0, 1, 0, stated, 7, 18))
-                .with_terms(TransactionTerms { is_joined: true, ..until(UNTIL_BLOCK_END - 1) }),
+                .with_terms(TransactionTerms { joined: Joined::Next, ..until(UNTIL_BLOCK_END - 1) }),
         ),
+        ("the first of a chain", transaction(3, 32, cancel(0, 1, 0, stated, 7, 17)).with_terms(joined(Joined::First))),
+        (
+            "the middle of a chain, with a last block",
+            transaction(3, 33, cancel(0, 1, 0, stated, 7, 18))
+                .with_terms(TransactionTerms { joined: Joined::Middle, ..until(4_112) }),
+        ),
+        ("the last of a chain", transaction(3, 34, offer(0, 1, 0, 100_000, stated)).with_terms(joined(Joined::Last))),
         ("a cancel", transaction(3, 19, cancel(0, 1, 0, stated, 0x0123_4567_89ab_cdef, 17))),
         (
             "a cancel with everything at its most",
@@ -134,7 +142,7 @@ fn other_transactions() -> Vec<(&'static str, BatchTransaction)> {
     let withdraw = |market, pool, shares| {
         BatchOperation::WithdrawFromPool(WithdrawFromPool { market: BatchMarketId(market), pool, shares: amount(shares) })
     };
-    let until = |block, is_joined| TransactionTerms { until: NonZero::new(block), is_joined };
+    let until = |block, joined| TransactionTerms { until: NonZero::new(block), joined };
     let key = |seed| SigningKey::from_seed(&[seed; 32]).public_key();
     let weighted = PoolRule::Weighted { weights: [80, 20] };
     let heaviest = PoolRule::Weighted { weights: [POOL_WEIGHT_MAX; 2] };
@@ -143,7 +151,7 @@ fn other_transactions() -> Vec<(&'static str, BatchTransaction)> {
         ("an account for another key", transaction(3, 23, BatchOperation::CreateAccount(key(4)))),
         (
             "another key for the account, with a last block",
-            transaction(3, 24, BatchOperation::SetKey(key(5))).with_terms(until(9, false)),
+            transaction(3, 24, BatchOperation::SetKey(key(5))).with_terms(until(9, Joined::No)),
         ),
         (
             "a payment",
@@ -162,16 +170,19 @@ fn other_transactions() -> Vec<(&'static str, BatchTransaction)> {
         ("a pool of constant product", transaction(3, 28, pool(0, [0, 1], PoolRule::ConstantProduct, 3_000, [1_000, 2_000]))),
         (
             "a weighted pool that is joined",
-            transaction(3, 29, pool(0, [1, 2], weighted, 0, [80_000, 20_000])).with_terms(until(0, true)),
+            transaction(3, 29, pool(0, [1, 2], weighted, 0, [80_000, 20_000])).with_terms(until(0, Joined::Next)),
         ),
         (
             "a weighted pool with everything at its most",
             most(pool(u16::MAX, [ASSETS_MAX - 1, ASSETS_MAX - 2], heaviest, POOL_FEE_PPM_MAX, [AMOUNT_MAX; 2])),
         ),
         ("a stable-swap pool", most(pool(1, [2, 3], steepest, 100, [5_000_000, 5_000_001]))),
-        ("a deposit to a pool", transaction(3, 30, deposit(0, name(3, 28), [500, 1_000])).with_terms(until(4_112, false))),
+        ("a deposit to a pool", transaction(3, 30, deposit(0, name(3, 28), [500, 1_000])).with_terms(until(4_112, Joined::No))),
         ("a deposit with everything at its most", most(deposit(u16::MAX, last_name, [AMOUNT_MAX; 2]))),
-        ("a withdrawal from a pool", transaction(3, 31, withdraw(0, name(3, 28), 10)).with_terms(until(UNTIL_BLOCK_END - 1, true))),
+        (
+            "a withdrawal from a pool",
+            transaction(3, 31, withdraw(0, name(3, 28), 10)).with_terms(until(UNTIL_BLOCK_END - 1, Joined::Next)),
+        ),
         ("a withdrawal with everything at its most", most(withdraw(u16::MAX, last_name, AMOUNT_MAX))),
     ]
 }
@@ -182,10 +193,10 @@ fn name(OfferName { account, sequence }: OfferName) -> Value {
 
 fn fields(transaction: &BatchTransaction) -> Value {
     let head = |operation: &str, fields: Value| {
-        let TransactionTerms { until, is_joined } = transaction.terms;
+        let TransactionTerms { until, joined } = transaction.terms;
         json!({
             "account_id": transaction.account.0, "sequence": transaction.sequence.0.to_string(), "operation": operation, "fields": fields,
-            "until": until.map(|block| block.to_string()), "joined": is_joined,
+            "until": until.map(|block| block.to_string()), "joined": joined == Joined::Next, "chain": place_in_chain(joined),
         })
     };
     match transaction.operation {

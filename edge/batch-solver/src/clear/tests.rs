@@ -71,6 +71,22 @@ proptest! {
     }
 }
 
+/// Prices with a margin are near those without it, where these clear; nothing is known of others.
+#[test]
+fn a_search_with_a_margin_begins_where_the_one_without_ended() {
+    let (found, given) = ([Some(BatchPrice::ONE), None], [None, Some(BatchPrice::ONE)]);
+    let priced = |outcome| {
+        let solution = Solution { prices: vec![Some(1.0), None], outcome, queries: 9, worst_excess: 0.0, blocks: 1 };
+        Priced { prices: found.to_vec(), solution, buying_pair_count: 0 }
+    };
+    for outcome in [Outcome::Cleared, Outcome::ClearedWithinBounds] {
+        assert_eq!(start_with_margin(&priced(outcome), Some(&given)), Some(&found[..]), "{outcome:?}");
+        assert_eq!(start_with_margin(&priced(outcome), None), Some(&found[..]), "{outcome:?}");
+    }
+    assert_eq!(start_with_margin(&priced(Outcome::Approximate), Some(&given)), Some(&given[..]));
+    assert_eq!(start_with_margin(&priced(Outcome::Approximate), None), None);
+}
+
 /// Blocks whose prices move by some percent, in a market in which more and more stands: prices from close-ups, started at the last block's, clear all offers.
 #[test]
 fn close_ups_clear_what_all_offers_clear() {

@@ -98,10 +98,11 @@ fn what_is_wrong_is_named_with_its_line_and_column() {
             "A,B,1,0.00",
             "line 3, column limit_price: is zero: write the least that is bought for each sold, or `market` to trade at any rate",
         ),
-        ("A\u{1b}[2J,B,1,1", "line 3, column sell: `A\u{fffd}[2J` holds a control character: remove it"),
-        ("A,B\u{202e},1,1", "line 3, column buy: `B\u{fffd}` holds a control character: remove it"),
-        ("A,B,1,1,,a\u{9b}b", "line 3, column id: `a\u{fffd}b` holds a control character: remove it"),
-        ("A,B,1,1,,a,c\nd", "line 3, column account: `c\u{fffd}d` holds a control character: remove it"),
+        ("A\u{1b}[2J,B,1,1", "line 3, column sell: `A\u{fffd}[2J` holds a control character or an invisible one: remove it"),
+        ("A,B\u{202e},1,1", "line 3, column buy: `B\u{fffd}` holds a control character or an invisible one: remove it"),
+        ("A,B\u{200b},1,1", "line 3, column buy: `B\u{fffd}` holds a control character or an invisible one: remove it"),
+        ("A,B,1,1,,a\u{9b}b", "line 3, column id: `a\u{fffd}b` holds a control character or an invisible one: remove it"),
+        ("A,B,1,1,,a,c\nd", "line 3, column account: `c\u{fffd}d` holds a control character or an invisible one: remove it"),
         (
             "A,B,+10000000000000000001.0,1",
             "line 3, column amount: +10000000000000000001.0 of A with 0 decimals is more than 2^63 - 1 units: give A fewer \

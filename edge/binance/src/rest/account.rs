@@ -2,11 +2,11 @@
 
 use axum::extract::State;
 use serde_json::{Value, json};
-use walras_archive::RecordKind;
+use walras_archive::{AccountQuery, RecordKind};
 use walras_gateway::Decimal;
 use walras_market_data::{AccountRecord, Fill, FillRole};
-use walras_ports::{InstrumentScale, RecordFilter};
-use walras_types::{AccountId, OrderId, Side};
+use walras_ports::{InstrumentScale, OrderKey, RecordFilter};
+use walras_types::{AccountId, LogIndex, OrderId, Side, TimeNs};
 use walras_wire::AccountStatus;
 
 use super::answer::{Answer, ok};
@@ -16,9 +16,10 @@ use crate::call::Call;
 use crate::error::Error;
 use crate::limits::TRADES_MAX;
 use crate::names::Names;
-use crate::orders::instrument;
+use crate::orders::{self, instrument};
 use crate::params::Params;
 use crate::past::{self, Look};
+use crate::past_pages::{self, Asked, End};
 use crate::report::{quote, tick_lots};
 use crate::values::ms;
 
@@ -186,22 +187,50 @@ pub(crate) async fn trades_of(app: &App, params: &Params, account: AccountId) ->
     if from.is_some() && (start_ms.is_some() || end_ms.is_some()) {
         return Err(Error::combination());
     }
-    let (instrument, order_id) = (Some(scale.spec.instrument), order.map(OrderId));
-    let filter = RecordFilter { instrument, order_id, client_order_id: None };
+    let instrument = scale.spec.instrument;
     let has_begin = from.is_some() || start_ms.is_some();
+    let (start, mut end) = past::times(start_ms, end_ms);
     let mut fills = Vec::new();
-    past::newest_first(app, past::asked(account, RecordKind::Fill, start_ms), filter, |recorded| {
-        let AccountRecord::Fill(fill) = &recorded.record else { return Look::Further };
-        // Later trades of an instrument have larger ids.
-        if from.is_some_and(|from| fill.trade_id.0 < from) {
-            return Look::Enough;
+    if has_begin || order.is_some() {
+        if let Some(id) = order
+            && let Some(known) = orders::find(app, account, instrument, (OrderKey::Venue(OrderId(id)), None)).await?
+            && known.is_ended()
+        {
+            // It has no later ones.
+            end = end.min(known.updated.unwrap_or(end));
         }
-        if end_ms.is_none_or(|end| ms(fill.time) <= end) {
-            fills.push(*fill);
-        }
-        if has_begin || fills.len() < limit { Look::Further } else { Look::Enough }
-    })
-    .await?;
-    fills.reverse();
-    Ok(past::cut(fills, limit, has_begin).iter().map(|fill| own_trade(&symbol, scale, fill)).collect::<Vec<_>>().into())
+        let asked = Asked {
+            account,
+            kind: RecordKind::Fill,
+            instrument,
+            keys: (from.unwrap_or(0), u64::MAX),
+            begun: (start, end),
+            since: LogIndex(order.unwrap_or(0)),
+            limit,
+            end: if has_begin { End::Oldest } else { End::Newest },
+        };
+        let found = past_pages::read(
+            app,
+            asked,
+            |record| matches!(record, AccountRecord::Fill(fill) if order.is_none_or(|order| fill.order_id.0 == order)),
+        );
+        fills.extend(found.await?.iter().filter_map(fill_of));
+    } else {
+        let asked = AccountQuery { until: TimeNs(end.0.saturating_add(1)), ..past::asked(account, RecordKind::Fill) };
+        let filter = RecordFilter { instrument: Some(instrument), ..RecordFilter::default() };
+        past::newest_first(app, asked, filter, |recorded| {
+            fills.extend(fill_of(&recorded.record));
+            if fills.len() < limit { Look::Further } else { Look::Enough }
+        })
+        .await?;
+        fills.reverse();
+    }
+    Ok(fills.iter().map(|fill| own_trade(&symbol, scale, fill)).collect::<Vec<_>>().into())
+}
+
+fn fill_of(record: &AccountRecord) -> Option<Fill> {
+    match record {
+        AccountRecord::Fill(fill) => Some(*fill),
+        AccountRecord::Ended(_) => None,
+    }
 }

@@ -10,7 +10,7 @@ use walras_archive::RecordKind;
 use walras_market_data::AccountRecord;
 use walras_ports::RecordFilter;
 use walras_sequencer::SignedBy;
-use walras_types::AccountId;
+use walras_types::{AccountId, LogIndex};
 
 use super::answer::{Answer, ok};
 use crate::amendments::Amendment;
@@ -22,6 +22,7 @@ use crate::order_lists::{self, WantedList};
 use crate::orders::{self, Cancel, Wanted};
 use crate::params::Params;
 use crate::past::{self, Look};
+use crate::past_pages::{self, Asked, End};
 use crate::report;
 
 /// Puts into an answer how many orders the account has placed, this one included.
@@ -130,24 +131,42 @@ pub(crate) async fn all_orders_of(app: &App, params: &Params, account: AccountId
     let mut all: BTreeMap<_, _> = open.into_iter().map(|(_, order)| (order.order_id, order)).collect();
     all.retain(|_, order| is_in(order));
     let has_begin = from.is_some() || start_ms.is_some();
-    let filter = RecordFilter { instrument: Some(instrument), ..RecordFilter::default() };
-    let mut newest = 0;
-    past::newest_first(app, past::asked(account, RecordKind::Ended, start_ms), filter, |recorded| {
-        // An order's id is the entry by which it came, so none that ended before `from` has such an id.
-        if from.is_some_and(|from| recorded.id.log_index.0 < from) {
-            return Look::Enough;
+    let mut add = |record: &AccountRecord| {
+        let order = match record {
+            AccountRecord::Ended(ended) => report::Order::ended(ended),
+            AccountRecord::Fill(_) => return false,
+        };
+        let is_in = is_in(&order);
+        if is_in {
+            all.insert(order.order_id, order);
         }
-        if let AccountRecord::Ended(ended) = &recorded.record {
-            let order = report::Order::ended(ended);
-            if is_in(&order) {
-                newest += 1;
-                all.insert(order.order_id, order);
-            }
+        is_in
+    };
+    if has_begin {
+        let asked = Asked {
+            account,
+            kind: RecordKind::Ended,
+            instrument,
+            keys: (from.unwrap_or(0), u64::MAX),
+            begun: past::times(start_ms, end_ms),
+            // An order's id is the entry by which it came, so none that ended before has a larger one.
+            since: LogIndex(from.unwrap_or(0)),
+            limit,
+            end: End::Oldest,
+        };
+        for record in past_pages::read(app, asked, |_| true).await? {
+            add(&record);
         }
-        // Without a beginning the last ones by id are asked for. Those that ended last are not always these, but nearly.
-        if has_begin || newest < limit.saturating_mul(2) { Look::Further } else { Look::Enough }
-    })
-    .await?;
+    } else {
+        let filter = RecordFilter { instrument: Some(instrument), ..RecordFilter::default() };
+        let mut newest = 0;
+        past::newest_first(app, past::asked(account, RecordKind::Ended), filter, |recorded| {
+            newest += usize::from(add(&recorded.record));
+            // Without a beginning the last ones by id are asked for. Those that ended last are not always these, but nearly.
+            if newest < limit.saturating_mul(2) { Look::Further } else { Look::Enough }
+        })
+        .await?;
+    }
     let listed = past::cut(all.into_values().collect(), limit, has_begin);
     Ok(listed.iter().map(|order| report::order(order, &symbol, scale)).collect::<Vec<_>>().into())
 }
@@ -168,6 +187,17 @@ pub(crate) async fn cancel_replace_of(app: &App, params: &Params, account: Accou
     let cancel = Cancel::read(&names, params, ("cancelOrderId", "cancelOrigClientOrderId"), "cancelNewClientOrderId")?;
     let wanted = Wanted::read(&names, params)?;
     params.finish()?;
+    let own = app.clone();
+    app.run_whole(account, async move { cancel_and_place(&own, account, signed, (cancel, wanted), goes_on).await }).await
+}
+
+async fn cancel_and_place(
+    app: &App,
+    account: AccountId,
+    signed: SignedBy,
+    (cancel, wanted): (Cancel, Wanted),
+    goes_on: bool,
+) -> Result<Value, Error> {
     // The signature goes into the log with whichever command goes there first, and the other one follows only then.
     let mut signed = Some(signed);
     let cancelled = cancel.carry_out(app, account, &mut signed).await;

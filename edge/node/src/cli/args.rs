@@ -478,7 +478,7 @@ pub enum BatchCommand {
     },
     /// Shows what came of the account's last transactions: kept, dropped and why, filled how much at what.
     Outcome {
-        /// The number of one transaction; all that are remembered without it.
+        /// The number of one transaction: of the last ones, or an older one whose offer stands or ended late. Without it the last ones.
         sequence: Option<u64>,
     },
     /// Asks for a proof, checks it here, and shows what it proves. Nothing is believed but a block's hash.

@@ -139,8 +139,8 @@ fn given_key(key: &str) -> Result<PublicKey, CliError> {
 
 /// What came of one transaction, or of the last ones.
 fn outcome(client: &Client, sequence: Option<u64>) -> Result<Output, CliError> {
-    let json = client.signed("GET", "/v1/transactions", None)?;
     let Some(sequence) = sequence.map(|sequence| sequence.to_string()) else {
+        let json = client.signed("GET", "/v1/transactions", None)?;
         let columns = [
             ("batch", "batch"),
             ("number", "sequence"),
@@ -158,9 +158,13 @@ fn outcome(client: &Client, sequence: Option<u64>) -> Result<Output, CliError> {
         shown.iter_mut().for_each(|one| one["why"] = one["reason"]["name"].clone());
         return Ok(Output { human: table(&shown, &columns), json });
     };
+    let json = client.signed("GET", &format!("/v1/transactions?sequence={sequence}"), None)?;
     let found = rows(&json, "transactions").iter().find(|one| one["sequence"].as_str() == Some(&sequence)).cloned();
     let json = found.ok_or_else(|| {
-        wrong(format!("no transaction of yours with the number {sequence} is among the last 64: see `walras batch outcome`"))
+        wrong(format!(
+            "no transaction of yours with the number {sequence} is among the last 64, or has an offer that stands or ended late: see \
+             `walras batch outcome`"
+        ))
     })?;
     Ok(Output { human: fields(&json), json })
 }

@@ -9,7 +9,9 @@ use walras_client::{Client, ClientError};
 use walras_gateway::ClientKey;
 use walras_ports::AssetScale;
 use walras_terminal::table::fields;
-use walras_types::{AccountId, AssetId, BatchMarketId, BatchOperation, BatchTransaction, Symbol, TransactionSeq, TransactionTerms};
+use walras_types::{
+    AccountId, AssetId, BatchMarketId, BatchOperation, BatchTransaction, Joined, Symbol, TransactionSeq, TransactionTerms,
+};
 use walras_wire::AssetSpec;
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
@@ -86,15 +88,15 @@ impl<'a> BatchSigner<'a> {
         }
     }
 
-    /// Signs operations with consecutive numbers, each joined with the next, and sends them in one request. Returns the venue's result of
-    /// each. What was taken has the last block that may have it as `until_block`, null for any.
+    /// Signs operations with consecutive numbers, several as a chain, and sends them in one request. Returns the venue's result of each.
+    /// What was taken has the last block that may have it as `until_block`, null for any.
     pub(super) fn post(&self, operations: &[BatchOperation]) -> Result<Vec<Value>, CliError> {
         self.post_until(operations, self.end.until)
     }
 
     fn post_until(&self, operations: &[BatchOperation], until: Option<NonZero<u64>>) -> Result<Vec<Value>, CliError> {
         let signed = (self.next.0..).zip(operations).enumerate().map(|(place, (sequence, operation))| {
-            let terms = TransactionTerms { until, is_joined: place + 1 < operations.len() };
+            let terms = TransactionTerms { until, joined: Joined::of_chain(place, operations.len()) };
             let transaction = BatchTransaction::new(self.account, TransactionSeq(sequence), *operation).with_terms(terms);
             let mut bytes = Vec::new();
             encode_signed_transaction(&self.key.sign(&self.domain, &transaction), &mut bytes);

@@ -119,6 +119,10 @@ fn status(layouts: &[Layout]) -> Result<Output, CliError> {
         ("not taken", "not_taken"),
         ("refused", "refused"),
         ("late", "late"),
+        ("asked", "recalls_asked"),
+        ("answered", "recalls_answered"),
+        ("recalled", "messages_recalled"),
+        ("failed", "recalls_failed"),
         ("transit p50, us", "transit_p50_us"),
         ("p99, us", "transit_p99_us"),
     ];
@@ -145,6 +149,10 @@ fn row(tree: u32, (layer, place, address): (usize, usize, SocketAddr), said: Opt
         "not_taken": figure(|said| said.not_taken),
         "refused": figure(|said| said.forged + said.malformed + said.others),
         "late": figure(|said| said.late),
+        "recalls_asked": figure(|said| said.recalls.asked),
+        "recalls_answered": figure(|said| said.recalls.answered),
+        "messages_recalled": figure(|said| said.recalls.back),
+        "recalls_failed": figure(|said| said.recalls.given_up),
         "transit_ns_p50": figure(|said| said.transit_ns_p50),
         "transit_ns_p99": figure(|said| said.transit_ns_p99),
     })

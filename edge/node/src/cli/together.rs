@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use walras_client::ClientError;
 use walras_terminal::table::table;
 use walras_types::limits::TRANSACTIONS_PER_ACCOUNT_MAX;
-use walras_types::{BatchOperation, DropReason};
+use walras_types::{BatchOperation, RejectReason};
 
 use super::args::{BatchCommand, OfferCommand, PayArgs, PoolCommand};
 use super::batch::{offer_operation, operation, payment, wrong};
@@ -52,27 +52,23 @@ pub(super) fn together(signer: &BatchSigner<'_>, lines: &[String]) -> Result<Out
     Ok(Output { human: table(&results, &columns), json: json!({ "transactions": results }) })
 }
 
-/// Why they do not count all together, if they do not.
+/// What is refused for one of these may be in the log all the same.
+const IN_DOUBT: [RejectReason; 3] = [RejectReason::VenueNotReady, RejectReason::StorageFull, RejectReason::NotLeader];
+
+/// Why they do not count, if they do not. They are a chain, so none of them counts where one is refused for good.
 fn refusal(lines: &[String], results: &[Value]) -> Option<ClientError> {
     let refused = lines.iter().zip(results).filter_map(|(line, result)| Some((line, ClientError::of_body(409, result)?)));
     let mut refused: Vec<(&String, ClientError)> = refused.collect();
     // What is refused since another one is says nothing of what is wrong.
-    let is_torn = |refused: &ClientError| {
-        let ClientError::Refused { detail: Some(detail), .. } = refused else { return false };
-        detail.ends_with(DropReason::JoinedDropped.advice())
-    };
-    refused.sort_by_key(|(_, refused)| is_torn(refused));
+    refused.sort_by_key(|(_, refused)| refused.is(RejectReason::JoinedRefused));
+    let is_in_doubt = refused.iter().all(|(_, refused)| IN_DOUBT.iter().any(|reason| refused.is(*reason)));
+    let counts =
+        if is_in_doubt { "so it is not known whether they count: see `walras batch outcome`" } else { "so none of them counts" };
     let (line, ClientError::Refused { status, code, name, message, detail, leader }) = refused.into_iter().next()? else {
         return None;
     };
-    // The last one is joined with none.
-    let is_last_taken = results.last().is_some_and(|last| ClientError::of_body(409, last).is_none());
-    let counts = if is_last_taken {
-        "so those before it do not count, and those after it may: see `walras batch outcome`"
-    } else {
-        "so none of them counts"
-    };
-    Some(ClientError::Refused { status, code, name, message: format!("{line:?}: {message}; {counts}"), detail, leader })
+    let message = format!("{line:?}: {message}; {counts}");
+    Some(ClientError::Refused { status, code, name, message, detail, leader })
 }
 
 /// The words of a line are separated by blanks.
@@ -109,6 +105,8 @@ fn operation_of(signer: &BatchSigner<'_>, line: &str, parsed: &Line) -> Result<B
 
 #[cfg(test)]
 mod tests {
+    use walras_types::DropReason;
+
     use super::*;
 
     fn said(line: &str) -> String {
@@ -120,15 +118,23 @@ mod tests {
         let lines = ["pay 1 1 USD", "batch issue 5 USD", "pay 2 1 USD"].map(str::to_owned);
         let taken = json!({"sequence": "1", "block": "7"});
         let error = |code: u16, detail: &str| json!({"error": {"code": code, "name": "Name", "message": "no", "detail": detail}});
-        let torn = |place: usize| error(100, &format!("transactions[{place}]: {}", DropReason::JoinedDropped.advice()));
+        let torn = |place: usize| {
+            let detail = format!("transactions[{place}]: {}", DropReason::JoinedDropped.advice());
+            error(RejectReason::JoinedRefused.number(), &detail)
+        };
         let forbidden = error(108, "transactions[1]: not the issuer");
         let said = |results: &[Value]| refusal(&lines, results).map(|refused| refused.to_string());
         assert_eq!(said(&[taken.clone(), taken.clone(), taken.clone()]), None);
         let all = said(&[torn(0), forbidden.clone(), torn(2)]).unwrap();
         assert!(all.contains("\"batch issue 5 USD\": no; so none of them counts") && all.contains("not the issuer"), "{all}");
-        let late = said(&[taken.clone(), error(50, "full"), taken.clone()]).unwrap();
-        assert!(late.contains("\"batch issue 5 USD\": no; so those before it do not count, and those after it may"), "{late}");
-        assert!(said(&[taken.clone(), taken, error(50, "full")]).unwrap().contains("so none of them counts"));
+        // The log refuses one, and has taken the others.
+        for results in [[taken.clone(), error(50, "full"), taken.clone()], [taken.clone(), torn(1), error(50, "full")]] {
+            let late = said(&results).unwrap();
+            assert!(late.contains("no; so none of them counts") && late.contains("full"), "{late}");
+        }
+        let in_doubt = error(110, "starting");
+        assert!(said(&[taken.clone(), taken.clone(), in_doubt.clone()]).unwrap().contains("it is not known whether they count"));
+        assert!(said(&[taken, in_doubt, error(50, "full")]).unwrap().contains("none of them counts"));
         assert!(said(&[torn(0), torn(1), torn(2)]).unwrap().contains("\"pay 1 1 USD\": no"));
     }
 

@@ -234,11 +234,8 @@ impl MarketDataOutlet {
         let incoming = from.into_iter().zip(&layouts).map(|(socket, layout)| {
             // A thread that never sleeps asks each socket once, and then the next one.
             let socket = if options.spin { socket.spinning(Duration::ZERO) } else { socket };
-            Incoming {
-                leaf: Leaf::new(socket, layout.key.clone()).reporting(layout, options.place),
-                is_refusing: false,
-                has_no_room: false,
-            }
+            let leaf = Leaf::new(socket, layout.key.clone()).reporting(layout, options.place);
+            Incoming { leaf, says_recalls: layout.index == 0, is_refusing: false, has_no_room: false }
         });
         let incoming: Vec<Incoming> = incoming.collect();
         let (packets, requests) = (Packets::default(), Vec::new());
@@ -276,6 +273,8 @@ impl Drop for MarketDataOutlet {
 /// Where packets of one of the venue's trees come.
 struct Incoming {
     leaf: Leaf,
+    /// The receiver of the first tree says what was asked of the replicas, for all trees.
+    says_recalls: bool,
     /// The last packets that came were refused, which was logged.
     is_refusing: bool,
     /// Some were of more channels than a venue has, which was logged.
@@ -308,6 +307,9 @@ impl Incoming {
             Ok(0) => true,
             Ok(_) => {
                 self.is_refusing = refused.is_some();
+                if self.says_recalls {
+                    self.leaf.set_recalls(shared.lock().recall_counts());
+                }
                 true
             }
             Err(error) => {

@@ -300,5 +300,13 @@ fn a_participant_gets_from_its_gateway_what_only_the_replicas_have() {
         leaf.receive(take).unwrap();
         is_here
     });
+    // Every replica asks the gateway for its figures.
+    let venue = Client::new(&cluster.local.replicas[1].url(), None);
+    until("a replica shows what the gateway asked for", || {
+        let receiver = venue.get("/v1/cluster").unwrap()["tree"]["receivers"][0].clone();
+        let count = |name: &str| receiver[name].as_u64().unwrap_or(0);
+        let (asked, answered) = (count("recalls_asked"), count("recalls_answered"));
+        receiver["place"] == 0 && asked >= answered && answered > 0 && count("messages_recalled") > 0
+    });
     stop_in_order(&mut cluster, &ALL);
 }

@@ -537,6 +537,12 @@ fn batches(walk: &mut Walk) {
     let outcomes = walk.trade(200, "get", "/v1/transactions?limit=10", &Value::Null);
     assert_eq!(outcomes["transactions"][0]["status"], "cleared", "{outcomes}");
     walk.trade(400, "get", "/v1/transactions?limit=65", &Value::Null);
+    let number = outcomes["transactions"][0]["sequence"].as_str().unwrap();
+    let one = walk.trade(200, "get", &format!("/v1/transactions?sequence={number}"), &Value::Null);
+    assert_eq!(one["transactions"], json!([outcomes["transactions"][0]]), "the one of a number");
+    let none = walk.trade(200, "get", "/v1/transactions?sequence=274877906943", &Value::Null);
+    assert_eq!(none["transactions"], json!([]));
+    walk.trade(400, "get", "/v1/transactions?sequence=274877906944", &Value::Null);
     walk.get(401, "/v1/transactions");
     walk.trade(400, "get", "/v1/offers?cursor=x", &Value::Null);
     let offers = walk.trade(200, "get", "/v1/offers", &Value::Null);

@@ -386,7 +386,7 @@ fn flow(value: &Value) -> String {
 }
 
 /// Whether two answers have the same fields of the same kinds. What may be absent is null.
-fn differ(example: &Value, real: &Value, path: &str) -> Result<(), String> {
+pub(crate) fn differ(example: &Value, real: &Value, path: &str) -> Result<(), String> {
     match (example, real) {
         (Value::Null, _) | (_, Value::Null) => Ok(()),
         (Value::Object(one), Value::Object(other)) => {
@@ -504,6 +504,18 @@ fn every_operation_shows_an_answer_of_its_schema() {
     // Who shows another one's answer has the same fields.
     let schema = |name: &str| operation(&document, name).2["responses"]["200"]["content"]["application/json"]["schema"].clone();
     assert_eq!(schema(AS_ANOTHER.0), schema(AS_ANOTHER.1));
+}
+
+#[test]
+fn schemas_that_show_an_example_fit_it() {
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let mut shown = 0;
+    for (name, schema) in schemas.iter().filter(|(_, schema)| !schema["example"].is_null()) {
+        check(&document, schema, &schema["example"]).unwrap_or_else(|e| panic!("{name}: {e}"));
+        shown += 1;
+    }
+    assert!(shown > 0, "a leaf gateway's figures have one: no venue of a single process has such a gateway");
 }
 
 #[test]

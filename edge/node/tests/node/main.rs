@@ -38,6 +38,8 @@ mod replica_clocks;
 mod schema;
 mod shards;
 mod signed_once;
+mod socket_examples;
 mod storage;
 mod support;
 mod websocket;
+mod whole_requests;

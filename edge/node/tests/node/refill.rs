@@ -1,6 +1,6 @@
 //! What an archive missed it reads from the log of a venue that goes on writing.
 
-use walras_archive::{Files, History, Service, Settings, TradesQuery};
+use walras_archive::{DbnForm, Files, History, Service, Settings, TradesQuery};
 use walras_config::Config;
 use walras_engine::Engine;
 use walras_log_reader::refill::refill_of_replica;
@@ -42,7 +42,16 @@ fn reads_beside(config: &Config) {
     let state = state.unwrap();
     let mut engine = Engine::restore(&state).unwrap();
     let archive = folder.path().join("beside");
-    let settings = Settings { folder: archive.clone(), depth: 5, snapshot_every_ns: 1, parquet: false, dbn: false, keep_days: 0 };
+    let settings = Settings {
+        folder: archive.clone(),
+        depth: 5,
+        snapshot_every_ns: 1,
+        parquet: false,
+        dbn: false,
+        dbn_form: DbnForm::default(),
+        orders: true,
+        keep_days: 0,
+    };
     let service = Service::start(settings, Files::default(), Some(refill_of_replica(RealDisk, data.join("replica")))).unwrap();
     let mut recorder = service.recorder(&engine);
     recorder.go_live();

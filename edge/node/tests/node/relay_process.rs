@@ -20,6 +20,7 @@ use walras_relay_link::Leaf;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_types::{InstrumentId, Side};
 
+use crate::schema::{check_named, document};
 use crate::support::{Market, Venue, config, limit, spawn, until};
 
 const ORDERS: u64 = 240;
@@ -199,6 +200,7 @@ fn a_relay_that_dies_under_load_leaves_no_gap() {
     let said: Value = serde_json::from_slice(&said.stdout).unwrap();
     assert_eq!((&said["trees"], said["relays"].as_array().map(Vec::len)), (&json!([{"tree": 5, "hedge": 1}]), Some(3)), "{said}");
     assert!(said["relays"][0]["packets"].as_u64() > Some(100) && said["relays"][2]["packets"].is_null(), "{said}");
+    assert!(said["relays"][0]["recalls_asked"] == 0 && said["relays"][2]["recalls_asked"].is_null(), "{said}");
     // The venue asks them too.
     until("the venue shows what relays say", || {
         let tree = market.alice.get("/v1/cluster").unwrap()["tree"].clone();
@@ -211,7 +213,9 @@ fn a_relay_that_dies_under_load_leaves_no_gap() {
             && tree["relays"][0]["packets"].as_u64() > Some(100)
             && (first["nodes"] == 3 && first["answering"] == 2 && first["window_ns"].is_u64())
             && tree["delivery"][1]["answering"] == 4
+            && tree["receivers"].as_array().map(Vec::len) == Some(4)
     });
+    check_named(&document(), "RelayTree", &market.alice.get("/v1/cluster").unwrap()["tree"]);
     // A neighbour of the one that is out dies too: with the tree as it was, packets would be lost whose copies both went by these two.
     relays[1].kill();
     place(&market, ORDERS + 1..=ORDERS + 60);

@@ -1,11 +1,61 @@
 //! A checker for the part of JSON Schema that `openapi.yaml` uses. A word that it does not know fails the check, so that nothing in the
 //! document is there for show.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 /// The document.
 pub(crate) fn document() -> Value {
     serde_saphyr::from_str(walras_api::http::OPENAPI_YAML).expect("openapi.yaml is YAML")
+}
+
+/// The description of the WebSocket.
+pub(crate) fn socket_document() -> Value {
+    serde_saphyr::from_str(walras_api::http::ASYNCAPI_YAML).expect("asyncapi.yaml is YAML")
+}
+
+/// The messages of an operation of the WebSocket: `ask` has what clients send, `tell` what the venue sends. Their names.
+pub(crate) fn socket_messages(description: &Value, operation: &str) -> Vec<String> {
+    let listed = description["operations"][operation]["messages"].as_array().expect("an operation has messages");
+    listed.iter().map(|message| last_part(&message["$ref"]).to_owned()).collect()
+}
+
+fn last_part(reference: &Value) -> &str {
+    reference.as_str().and_then(|path| path.rsplit('/').next()).expect("a reference to a part of a document")
+}
+
+/// `openapi.yaml`, and what the venue may send over the WebSocket: each message's name in `asyncapi.yaml` with the schema named for it.
+static SENT: LazyLock<(Value, Vec<(String, Value)>)> = LazyLock::new(|| {
+    let (document, description) = (document(), socket_document());
+    let schema = |name: &str| {
+        let payload = &description["channels"]["socket"]["messages"][name]["payload"]["$ref"];
+        document["components"]["schemas"][last_part(payload)].clone()
+    };
+    let mut sent = Vec::new();
+    for name in socket_messages(&description, "tell") {
+        let schema = schema(&name);
+        sent.push((name, schema));
+    }
+    (document, sent)
+});
+
+/// The name in `asyncapi.yaml` of a message that the venue sent over the WebSocket; says why where it is none of those that are
+/// described, or more than one.
+pub(crate) fn kind_of_sent(message: &Value) -> Result<&'static str, String> {
+    let (document, sent) = &*SENT;
+    let is_of_type =
+        |schema: &Value| schema["properties"]["type"]["enum"].as_array().is_some_and(|types| types.contains(&message["type"]));
+    let tried: Vec<(&'static str, Result<(), String>)> = sent
+        .iter()
+        .filter(|(_, schema)| is_of_type(schema))
+        .map(|(name, schema)| (name.as_str(), check(document, schema, message)))
+        .collect();
+    let mut fitting = tried.iter().filter(|(_, result)| result.is_ok());
+    match (fitting.next(), fitting.next()) {
+        (Some(&(name, _)), None) => Ok(name),
+        _ => Err(format!("asyncapi.yaml does not have this as exactly one message: {tried:?}\n{message:#}")),
+    }
 }
 
 /// Checks a value against a schema; says where it fails.
@@ -27,7 +77,8 @@ fn at(document: &Value, schema: &Value, value: &Value, path: &str) -> Result<(),
     for (word, says) in words {
         let wrong = |what: String| Err(format!("{path}: {what}, got {value}"));
         match word.as_str() {
-            "description" | "default" => {}
+            // A test of examples checks these.
+            "description" | "default" | "example" => {}
             "$ref" => {
                 let name = says.as_str().and_then(|r| r.strip_prefix("#/")).ok_or_else(|| format!("{path}: odd $ref {says}"))?;
                 let target = document.pointer(&format!("/{name}")).ok_or_else(|| format!("{path}: {says} leads nowhere"))?;
@@ -167,4 +218,19 @@ fn the_checker_finds_what_is_wrong() {
         assert!(check(&document, &volumes, &wrong).is_err(), "{wrong}");
     }
     assert!(check(&document, &json!({"maxLength": 3}), &json!("x")).is_err(), "an unknown word is no pass");
+}
+
+#[test]
+fn a_message_that_is_not_described_is_noticed() {
+    use serde_json::json;
+    assert_eq!(kind_of_sent(&json!({"type": "pong", "time_ns": "5"})), Ok("pong"));
+    for wrong in [
+        json!({"type": "pong"}),
+        json!({"type": "pong", "time_ns": 5}),
+        json!({"type": "pong", "time_ns": "5", "more": 1}),
+        json!({"type": "ping"}),
+        json!({"time_ns": "5"}),
+    ] {
+        assert!(kind_of_sent(&wrong).is_err(), "{wrong}");
+    }
 }

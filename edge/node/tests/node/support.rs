@@ -26,6 +26,8 @@ use walras_types::{
 };
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
+use crate::schema::kind_of_sent;
+
 /// A new process holds, until it runs its own program, what this one has open: the locks of venues that other tests run in here too.
 static FORKING: RwLock<()> = RwLock::new(());
 
@@ -349,7 +351,12 @@ impl Socket {
             let left = deadline.saturating_duration_since(Instant::now());
             let next = self.runtime.block_on(async { tokio::time::timeout(left, self.stream.next()).await });
             return match next.expect("a message comes in time") {
-                Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(text.as_str()).unwrap()),
+                Some(Ok(Message::Text(text))) => {
+                    let message = serde_json::from_str(text.as_str()).unwrap();
+                    // Whatever a test makes the venue send is described.
+                    kind_of_sent(&message).unwrap_or_else(|e| panic!("{e}"));
+                    Ok(message)
+                }
                 Some(Ok(Message::Close(frame))) => Err(frame.map(|f| f.code.into())),
                 Some(Err(_)) | None => Err(None),
                 // The library answers it with the next read.

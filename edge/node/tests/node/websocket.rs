@@ -26,8 +26,14 @@ struct Book {
     sides: [BTreeMap<String, (String, u64)>; 2],
 }
 
+/// CRC-32, one bit after the other.
+fn crc32(text: &str) -> u32 {
+    let bit = |sum: u32, bit: u32| (sum >> 1) ^ (0xEDB8_8320 * ((sum ^ bit) & 1));
+    !text.bytes().fold(!0, |sum, byte| (0..8).fold(sum, |sum, i| bit(sum, u32::from(byte) >> i)))
+}
+
 impl Book {
-    /// As docs/websocket.md says it, one bit after the other.
+    /// As docs/websocket.md says it.
     fn checksum(&self) -> u32 {
         let mut texts = Vec::new();
         for (side, is_bids) in self.sides.iter().zip([true, false]) {
@@ -39,8 +45,7 @@ impl Book {
             }
             texts.extend(levels.into_iter().take(10).flat_map(|(_, price, size)| [price.as_str(), size.as_str()]));
         }
-        let bit = |sum: u32, bit: u32| (sum >> 1) ^ (0xEDB8_8320 * ((sum ^ bit) & 1));
-        !texts.join(":").bytes().fold(!0, |sum, byte| (0..8).fold(sum, |sum, i| bit(sum, u32::from(byte) >> i)))
+        crc32(&texts.join(":"))
     }
 
     fn apply(&mut self, message: &Value) {
@@ -183,6 +188,7 @@ fn a_late_reader_begins_with_the_book_as_the_others_were_sent_it() {
 /// A reader's book by order: the venue's numbers of orders, with side, price and size, as they stand.
 #[derive(Debug, Default)]
 struct OrderBook {
+    seq: u64,
     log_index: Option<String>,
     orders: Vec<(String, String, String, String)>,
 }
@@ -192,8 +198,10 @@ impl OrderBook {
         check_named(&document(), "WsBookOrders", message);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         if message["kind"] == "snapshot" {
-            *self = Self::default();
+            *self = Self { seq: self.seq, ..Self::default() };
         }
+        self.seq += 1;
+        assert_eq!(message["feed_seq"], self.seq.to_string(), "a gap");
         assert_eq!(message["previous_log_index"].as_str(), self.log_index.as_deref(), "a gap");
         self.log_index = Some(text(&message["log_index"]));
         for order_id in message["removed"].as_array().unwrap() {
@@ -213,6 +221,10 @@ impl OrderBook {
             let ticks: i64 = price.replace('.', "").parse().unwrap();
             if side == "buy" { (0, -ticks) } else { (1, ticks) }
         });
+        let first = |name: &'static str| self.orders.iter().filter(move |order| order.1 == name).take(10);
+        let texts =
+            ["buy", "sell"].into_iter().flat_map(first).map(|(order_id, _, price, size)| format!("{order_id}:{price}:{size}"));
+        assert_eq!(message["checksum"], crc32(&texts.collect::<Vec<_>>().join(":")), "{message}");
     }
 
     fn side(&self, name: &str) -> Value {
@@ -557,6 +569,44 @@ fn an_expired_key_is_refused_and_its_connections_are_closed() {
     assert_eq!(stays.ask(&json!({"op": "ping"}), "pong")["type"], "pong");
     drop((listens, stays));
     node.stop();
+}
+
+#[test]
+fn every_feed_of_a_connection_counts_its_messages() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let mut socket = Socket::connect(&venue.url());
+    socket.authenticate(&market.alice_key);
+    let ask = |socket: &mut Socket, channel: &str| {
+        socket.send(&json!({"op": "subscribe", "channel": channel, "instrument": "BTC-USD"}));
+    };
+    ["book", "book_orders", "trades"].iter().for_each(|channel| ask(&mut socket, channel));
+    for interval in ["1s", "1m"] {
+        socket.send(&json!({"op": "subscribe", "channel": "candles", "instrument": "BTC-USD", "interval": interval}));
+    }
+    socket.send(&json!({"op": "subscribe", "channel": "status"}));
+    let mut counts = BTreeMap::<String, u64>::new();
+    let feeds = ["book ", "book_orders ", "trades ", "ticker ", "candles 1s", "candles 1m", "account ", "status "];
+    for id in 1.. {
+        market.order(&market.bob, &limit(id, "sell", "0.001", "30000"));
+        market.order(&market.alice, &limit(id, "buy", "0.001", "30000"));
+        // The snapshot comes again, and its number goes on.
+        ask(&mut socket, "ticker");
+        loop {
+            let message = socket.next().unwrap();
+            let Some(feed_seq) = message["feed_seq"].as_str() else { continue };
+            let feed = format!("{} {}", message["type"].as_str().unwrap(), message["interval"].as_str().unwrap_or_default());
+            let count = counts.entry(feed.clone()).or_default();
+            *count += 1;
+            assert_eq!(feed_seq, count.to_string(), "a gap in {feed}");
+            if feed == "ticker " {
+                break;
+            }
+        }
+        if feeds.iter().all(|feed| counts.get(*feed).is_some_and(|count| *count >= 2)) {
+            return;
+        }
+    }
 }
 
 fn metric(venue: &Venue, name: &str) -> u64 {

@@ -13,7 +13,7 @@ use walras_feed::control::{Control, RelayFigures};
 use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::publisher::{Publisher, Views};
 use walras_feed::reader::MarketReader;
-use walras_feed::recall::RecallSettings;
+use walras_feed::recall::{RecallCounts, RecallSettings};
 use walras_feed::sender::{Packets, Sender, SenderSettings};
 use walras_relay::keeper::{KeeperSettings, OutBecause};
 use walras_relay::keeping::Keeping;
@@ -29,34 +29,36 @@ use walras_types::{
 };
 use walras_wire::{Event, InstrumentEvent, OrderAccepted, OrderEvent, Resting};
 
-const TREE: u32 = 7;
+pub(super) const TREE: u32 = 7;
 const INSTRUMENT: InstrumentId = InstrumentId(0);
 const WAIT: Duration = Duration::from_millis(5);
 /// What does not come on loopback in so long does not come at all.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// A gap is one only where something is lost: other threads may be slow.
-const READER: ReaderSettings =
+pub(super) const READER: ReaderSettings =
     ReaderSettings { held_max: 4_096, gap_wait_ns: 10_000_000_000, retry_ns: 10_000_000_000, request_max: 500 };
 
-fn key() -> TreeKey {
+pub(super) fn key() -> TreeKey {
     TreeKey::new([6; 32])
 }
 
-fn socket(offload: Offload) -> Socket {
+pub(super) fn socket(offload: Offload) -> Socket {
     Socket::bind("127.0.0.1:0".parse().unwrap(), WAIT, offload).unwrap()
 }
 
 /// A publisher with one instrument, and its sender.
-struct Venue {
-    publisher: Publisher,
-    sender: Sender,
-    packets: Packets,
+pub(super) struct Venue {
+    pub(super) publisher: Publisher,
+    pub(super) sender: Sender,
+    pub(super) packets: Packets,
     entry: u64,
-    orders: u64,
+    pub(super) orders: u64,
+    /// When what is published next may be known.
+    pub(super) release_ns: u64,
 }
 
 impl Venue {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let settings = SenderSettings {
             tree: TREE,
             trees: Trees::ONE,
@@ -70,7 +72,7 @@ impl Venue {
             rotation_ns_min: 0,
         };
         let (publisher, sender) = (Publisher::new(Views::of(&[View::Orders])), Sender::new(settings));
-        let mut venue = Self { publisher, sender, packets: Packets::default(), entry: 0, orders: 0 };
+        let mut venue = Self { publisher, sender, packets: Packets::default(), entry: 0, orders: 0, release_ns: 0 };
         venue.entry(&Event::Instrument(InstrumentEvent::Created(InstrumentSpec {
             instrument: INSTRUMENT,
             symbol: Symbol::new("BTC/USD").unwrap(),
@@ -96,7 +98,7 @@ impl Venue {
     }
 
     /// So many orders, each in a packet of its own; the packets are in `self.packets`.
-    fn orders(&mut self, count: u64) {
+    pub(super) fn orders(&mut self, count: u64) {
         self.packets.clear();
         for _ in 0..count {
             self.orders += 1;
@@ -111,17 +113,17 @@ impl Venue {
                 price: PriceTicks::new(1 + self.orders as i64 % 50),
                 resting: Resting { open: size, shown: size },
             })));
-            self.sender.publish(&mut self.publisher, self.entry, 0, &mut self.packets);
+            self.sender.publish(&mut self.publisher, self.entry, self.release_ns, &mut self.packets);
         }
     }
 }
 
-fn channel() -> ChannelId {
+pub(super) fn channel() -> ChannelId {
     ChannelId::instrument(View::Orders, INSTRUMENT)
 }
 
 /// A relay in a thread of its own, which ends when it is stopped.
-struct RunningRelay {
+pub(super) struct RunningRelay {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<NodeCounts>,
@@ -142,10 +144,40 @@ impl RunningRelay {
     }
 
     /// It is gone with its socket.
-    fn kill(self) -> NodeCounts {
+    pub(super) fn kill(self) -> NodeCounts {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
+}
+
+/// A tree whose relays have been started.
+pub(super) struct Started {
+    pub(super) node: SenderNode,
+    /// Addresses of all nodes, by number.
+    nodes: Vec<SocketAddr>,
+    pub(super) relays: Vec<Vec<RunningRelay>>,
+    /// Sockets of the last layer.
+    pub(super) receivers: Vec<Socket>,
+}
+
+/// Starts the relays of a tree, on any ports.
+pub(super) fn start(tree: &Tree, hedge: u32, offload: Offload) -> Started {
+    let sockets = |count: &u32| -> Vec<Socket> { (0..*count).map(|_| socket(offload)).collect() };
+    let mut sockets: Vec<Vec<Socket>> = tree.layers().iter().map(sockets).collect();
+    let nodes: Vec<SocketAddr> = sockets.iter().flatten().map(|socket| socket.address().unwrap()).collect();
+    let node = SenderNode::new(socket(offload), tree, hedge, &nodes);
+    let receivers = sockets.pop().unwrap();
+    let of_layer = |(layer, sockets): (usize, Vec<Socket>)| -> Vec<RunningRelay> {
+        let relay = |(place, socket): (u32, Socket)| {
+            let settings = RelaySettings { layer, place, tree: TREE, hedge, packets_remembered: 1 << 12, channels_max: 8 };
+            let address = socket.address().unwrap();
+            let relay = Relay::new(tree.clone(), settings);
+            RunningRelay::start(RelayNode::new(socket, relay, key(), &nodes, 5), address)
+        };
+        (0..).zip(sockets).map(relay).collect()
+    };
+    let relays = sockets.into_iter().enumerate().map(of_layer).collect();
+    Started { node, nodes, relays, receivers }
 }
 
 struct World {
@@ -159,30 +191,12 @@ struct World {
 impl World {
     fn new(hedge: u32, offload: Offload) -> Self {
         let tree = Tree::new(3, 3, 9).unwrap();
-        let layers = tree.layers().to_vec();
-        let sockets: Vec<Vec<Socket>> = layers.iter().map(|count| (0..*count).map(|_| socket(offload)).collect()).collect();
-        let address = |socket: &Socket| socket.address().unwrap();
-        let addresses: Vec<Vec<SocketAddr>> = sockets.iter().map(|layer| layer.iter().map(address).collect()).collect();
-        let nodes: Vec<SocketAddr> = addresses.iter().flatten().copied().collect();
-        let node = SenderNode::new(socket(offload), &tree, hedge, &nodes);
+        let Started { node, nodes, relays, receivers } = start(&tree, hedge, offload);
         let settings = KeeperSettings { return_ns: 50_000_000, ..KeeperSettings::default() };
         let from = "127.0.0.1:0".parse().unwrap();
         let keeper = KeeperNode::open(from, (&tree, TREE, key()), &nodes, settings, 1).unwrap();
-        let (mut relays, mut leaves) = (Vec::new(), Vec::new());
-        for (layer, sockets) in sockets.into_iter().enumerate() {
-            if layer + 1 == layers.len() {
-                let reader = || MarketReader::from_the_start(channel(), READER);
-                leaves = sockets.into_iter().map(|socket| (Leaf::new(socket, key()), reader())).collect();
-                break;
-            }
-            let of_layer = (0..).zip(sockets).map(|(place, socket)| {
-                let settings = RelaySettings { layer, place, tree: TREE, hedge, packets_remembered: 1 << 12, channels_max: 8 };
-                let address = socket.address().unwrap();
-                let relay = Relay::new(tree.clone(), settings);
-                RunningRelay::start(RelayNode::new(socket, relay, key(), &nodes, 5), address)
-            });
-            relays.push(of_layer.collect());
-        }
+        let reader = || MarketReader::from_the_start(channel(), READER);
+        let leaves = receivers.into_iter().map(|socket| (Leaf::new(socket, key()), reader())).collect();
         Self { venue: Venue::new(), node, keeper, relays, leaves }
     }
 
@@ -243,6 +257,8 @@ fn everybody_reads_everything_over_two_levels_of_relays() {
                 assert!(layer == 1 && hedge == 1 || said.hedged == 0, "who has one parent has no hedge: {said:?}");
             }
         }
+        let recalls = RecallCounts { asked: 5, answered: 4, back: 30, given_up: 1 };
+        world.leaves[0].0.set_recalls(recalls);
         let leaf = world.leaves[0].0.address().unwrap();
         std::thread::scope(|scope| {
             let asking = scope.spawn(move || ask_until(&[leaf])[0]);
@@ -251,6 +267,7 @@ fn everybody_reads_everything_over_two_levels_of_relays() {
             }
             let said = asking.join().unwrap();
             assert!(said.first >= world.venue.orders && said.transit_ns_p50 > 0, "{said:?}");
+            assert_eq!(said.recalls, recalls);
         });
         // The definition travels in the packet of the first order.
         let packets = world.venue.orders;

@@ -3,6 +3,7 @@
 #![allow(clippy::needless_range_loop, clippy::single_match, reason = "a client has the same place in several lists")]
 
 mod client;
+mod names;
 mod orders;
 mod recovery;
 mod world;

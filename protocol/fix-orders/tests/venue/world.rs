@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use walras_engine::{Engine, Numbered};
 use walras_fix_orders::{Catalog, FixServer, FixSettings, Memory, Secrecy};
-use walras_gateway::session::{Host, LogonRequest, ReportSettings, Reports, Resend, SessionStart, TransactionFrame};
+use walras_gateway::session::{Host, LogonRequest, OrderNames, ReportSettings, Reports, Resend, SessionStart, TransactionFrame};
 use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
 };
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, Ordinal, PriceTicks, RejectReason,
-    RiskLimits, Symbol, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amount, AssetId, ClientOrderName, EngineVersion, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
+    OrderId, Ordinal, PriceTicks, RejectReason, RiskLimits, Symbol, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::order_entry::ReportsWanted;
 use walras_wire::{
-    AccountCommand, AssetSpec, Command, Event, InstrumentCommand, OpenSession, SessionCommand, SessionEvent, SetTradingPhase,
-    Transfer, VenueCommand,
+    AccountCommand, AssetSpec, Command, Event, InstrumentCommand, OpenSession, OrderEvent, SessionCommand, SessionEvent,
+    SetTradingPhase, Transfer, VenueCommand,
 };
 
 use crate::client::Client;
@@ -42,6 +42,14 @@ pub(crate) struct World {
     pub(crate) now_ns: u64,
     engine: Engine,
     pub(crate) reports: Reports,
+    /// What the owners of orders call them by, where that is a text.
+    names: BTreeMap<OrderId, ClientOrderName>,
+    /// The version that connections know of.
+    pub(crate) version: EngineVersion,
+    /// The log takes nothing of a later version.
+    pub(crate) in_force: EngineVersion,
+    /// Commands of sessions, as the log has them.
+    pub(crate) commands: Vec<Command>,
     log_index: LogIndex,
     gateway: Gateway,
     /// By client.
@@ -165,6 +173,10 @@ impl World {
             now_ns,
             engine: Engine::new(),
             reports: Reports::new(ReportSettings::default()),
+            names: BTreeMap::new(),
+            version: walras_engine::versions::NEWEST,
+            in_force: EngineVersion(u16::MAX),
+            commands: Vec::new(),
             log_index: LogIndex(0),
             gateway,
             lines: BTreeMap::new(),
@@ -193,6 +205,7 @@ impl World {
             }
         };
         if let (Some(ordinal), Some(numbered)) = (ordinal, numbered) {
+            self.commands.push(*command);
             for line in self.lines.values_mut() {
                 match numbered {
                     Numbered::Done(answer) => line.server.answer(ordinal, answer, Some(time)),
@@ -201,11 +214,12 @@ impl World {
                 }
             }
         }
-        let Self { reports, lines, log_index, .. } = self;
         for event in &events {
-            reports.on_event(*log_index, time, event, |account, report| {
+            let names = self.names_of(command, event);
+            let Self { reports, lines, log_index, .. } = self;
+            reports.on_named_event(*log_index, time, event, names, |account, report, name| {
                 for line in lines.values_mut().filter(|line| line.account == Some(account)) {
-                    line.server.report(report);
+                    line.server.report(report, name);
                 }
             });
             if let Event::Session(SessionEvent::Closed(closed)) = event {
@@ -217,10 +231,28 @@ impl World {
         (numbered, events)
     }
 
+    /// What an event's orders are called: by the command that enters them, and then as long as there is something to tell of them.
+    fn names_of(&mut self, command: &Command, event: &Event) -> OrderNames {
+        let of = |names: &BTreeMap<OrderId, ClientOrderName>, order_id: OrderId| names.get(&order_id).copied();
+        match event {
+            Event::Order(OrderEvent::Accepted(e)) => {
+                self.names.extend(command.name().map(|name| (e.order_id, name)));
+                [command.name(), None]
+            }
+            Event::Order(OrderEvent::Traded(e)) => [&e.maker, &e.taker].map(|party| of(&self.names, party.order_id)),
+            Event::Order(OrderEvent::Amended(e)) => [of(&self.names, e.order_id), None],
+            Event::Order(OrderEvent::Cancelled(e)) => [of(&self.names, e.order_id), None],
+            Event::Order(OrderEvent::Reduced(e)) => [of(&self.names, e.order_id), None],
+            Event::Order(OrderEvent::Triggered(e)) => [of(&self.names, e.order_id), None],
+            Event::Rejected(_) => [command.name(), None],
+            _ => [None, None],
+        }
+    }
+
     /// A client connects to a replica and logs on.
     pub(crate) fn connect(&mut self, client: usize, of: &mut Client, replica: usize, extra: &str) {
         self.lose(client);
-        let catalog = Catalog::of(self.engine.instruments().map(|view| view.spec), self.engine.assets());
+        let catalog = Catalog::of(self.engine.instruments().map(|view| view.spec), self.engine.assets()).under(self.version);
         let server = FixServer::new(self.settings.clone(), self.secrecy, Arc::new(catalog), self.now_ns - DAY_NS, self.now_ns);
         self.lines.insert(client, Line { server, replica, session: None, account: None });
         of.log_on(self.now_ns, extra);
@@ -310,9 +342,9 @@ impl World {
                 let name = of.server.remembered_as().map(|(account, token)| (of.replica, account, token));
                 let memory = name.and_then(|name| self.memories.remove(&name));
                 of.server.opened(self.now_ns - DAY_NS, start, memory);
-                if let Resend::Found(reports) = self.reports.resend(account, start.reports_from - 1) {
-                    for report in reports {
-                        of.server.report(&report);
+                if let Resend::Found(reports) = self.reports.resend_named(account, start.reports_from - 1) {
+                    for (report, name) in reports {
+                        of.server.report(&report, name);
                     }
                 }
             }
@@ -320,6 +352,11 @@ impl World {
                 assert!(command.account() == Some(AccountId(0)) || command.account() == Some(AccountId(1)));
                 for line in self.lines.values_mut() {
                     line.server.refused(ordinal, RejectReason::Overloaded, None);
+                }
+            }
+            Asked::Submit { ordinal, command } if command.since() > self.in_force => {
+                for line in self.lines.values_mut() {
+                    line.server.refused(ordinal, RejectReason::NeedsLaterVersion, None);
                 }
             }
             Asked::Submit { ordinal, command } => {

@@ -10,7 +10,9 @@
 //!   lacks message n.
 //!
 //! A gap fill leads from one kind to the other, and from one passing message to the next. In a row of lasting messages there is none,
-//! but for every Mth. Each passing message costs up to 2 M numbers.
+//! but for every Mth. Right behind a passing message a lasting one has the next number, and so has the passing message behind that: who
+//! expects it lacks the lasting message after. So the two kinds in turn take a number each. A passing message behind another one, or in a
+//! row of lasting messages, costs up to 2 M numbers: a number says which lasting message comes next, and not how many passed before it.
 //!
 //! Numbers below [`NUMBERS_FROM`] are those of an other end that has received nothing but a logon, if that, and logouts that refused its
 //! logons before: the first gap fill leads beyond them.
@@ -106,9 +108,16 @@ fn congruent_from(modulus: u64, from: u64, to: u64) -> u64 {
 }
 
 impl Lasting {
-    /// The first number from `from` on for a lasting message.
+    /// The first number from `from` on for a lasting message, for which no gap fill is needed right behind a passing one.
     fn number_of(self, message: u64, from: u64) -> u64 {
-        congruent_from(2 * self.modulus, from, message % self.modulus)
+        if self.is_behind_passing(message, from) { from } else { congruent_from(2 * self.modulus, from, message % self.modulus) }
+    }
+
+    /// Whether a number is the second of those of a passing message before this lasting one. Who expects the number after it lacks the next
+    /// lasting message, but for the last two numbers of a row.
+    fn is_behind_passing(self, message: u64, number: u64) -> bool {
+        let (half, place) = (self.modulus / 2, message % (self.modulus / 2));
+        place + 1 < half && number % (2 * self.modulus) == self.modulus + 2 * place + 1
     }
 
     /// The first number from `from` on for a passing message before the next lasting one.
@@ -295,6 +304,22 @@ mod tests {
             assert_eq!(next_lasting(MODULUS, expected, 100), None);
         }
         assert_eq!(next_lasting(MODULUS, NUMBERS_FROM + 9, 3), None, "there is no ninth");
+    }
+
+    #[test]
+    fn passing_and_lasting_messages_in_turn_take_a_number_each() {
+        let mut lasting = Lasting { modulus: 16, next: 1 };
+        let mut next_out = lasting.number_of_passing(NUMBERS_FROM);
+        for _ in 0..6 {
+            assert_eq!(lasting.number_of_passing(next_out), next_out);
+            assert_eq!(lasting.number_of(lasting.next, next_out + 1), next_out + 1);
+            (next_out, lasting.next) = (next_out + 2, lasting.next + 1);
+            assert_eq!(next_lasting(lasting.modulus, next_out, lasting.next), Some(lasting.next));
+        }
+        // The number after the last one of a row says too little. Two of a kind need a gap fill between them, or a whole row of numbers.
+        assert!(lasting.number_of(7, next_out + 1) > next_out + 1);
+        assert_eq!(lasting.number_of_passing(next_out + 1), next_out + 32);
+        assert!(lasting.number_of(lasting.next, next_out) > next_out);
     }
 
     #[test]

@@ -5,12 +5,16 @@
 
 use std::sync::Arc;
 
-use walras_types::{AccountId, LogIndex, TimeNs};
+use walras_types::{AccountId, ClientOrderName, LogIndex, TimeNs};
 
 /// A piece of at least this many bytes is full: the next report begins another one.
 pub(super) const PIECE_BYTES: usize = 4_096;
-/// Bytes before each event: its length, log index and time.
+/// Bytes before each event: its length and that of the text behind it, log index and time.
 pub(super) const HEADER_BYTES: usize = 18;
+/// Of the two lengths, the text's is above this bit. An event has at most 256 bytes, a text at most 36.
+const NAME_LEN_BIT: u32 = 10;
+/// The rest is the event's.
+const EVENT_LEN: u16 = (1 << NAME_LEN_BIT) - 1;
 
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
@@ -28,6 +32,15 @@ pub(super) struct Record<'a> {
     pub(super) log_index: LogIndex,
     pub(super) time: TimeNs,
     pub(super) event: &'a [u8],
+    /// The text that its owner calls the order by, if it is one.
+    pub(super) name: Option<ClientOrderName>,
+}
+
+impl Record<'_> {
+    /// Its bytes in a piece.
+    pub(super) fn len(&self) -> usize {
+        HEADER_BYTES + self.event.len() + self.name.map_or(0, |name| name.as_bytes().len())
+    }
 }
 
 /// A dropped piece.
@@ -59,27 +72,24 @@ impl Chunks {
     }
 
     /// Appends a report to an account's newest piece, or to a new one if that is full. Returns the piece.
-    pub(super) fn append(
-        &mut self,
-        newest: Option<u32>,
-        account: AccountId,
-        log_index: LogIndex,
-        time: TimeNs,
-        event: &[u8],
-    ) -> u32 {
+    pub(super) fn append(&mut self, newest: Option<u32>, account: AccountId, record: &Record<'_>) -> u32 {
+        let Record { log_index, time, event, ref name } = *record;
+        let name = name.as_ref().map_or(&[][..], ClientOrderName::as_bytes);
         let with_room = newest.filter(|&piece| self.piece(piece).bytes.len() < PIECE_BYTES);
         let at = with_room.unwrap_or_else(|| self.begin(newest, account));
         let piece = &mut self.slab[at as usize];
         let len = u16::try_from(event.len()).expect("an event has at most 256 bytes");
+        let name_len = u16::try_from(name.len()).expect("a text has at most 36 bytes");
         let mut header = [0; HEADER_BYTES];
-        header[..2].copy_from_slice(&len.to_le_bytes());
+        header[..2].copy_from_slice(&(len | (name_len << NAME_LEN_BIT)).to_le_bytes());
         header[2..10].copy_from_slice(&log_index.0.to_le_bytes());
         header[10..].copy_from_slice(&time.0.to_le_bytes());
         let bytes = Arc::make_mut(&mut piece.bytes);
         bytes.extend_from_slice(&header);
         bytes.extend_from_slice(event);
+        bytes.extend_from_slice(name);
         piece.count += 1;
-        self.bytes += (HEADER_BYTES + event.len()) as u64;
+        self.bytes += record.len() as u64;
         at
     }
 
@@ -178,8 +188,10 @@ impl<'a> Iterator for Records<'a> {
         let (header, rest) = self.0.split_first_chunk::<HEADER_BYTES>()?;
         let word = |at: usize| Some(u64::from_le_bytes(*header[at..].first_chunk()?));
         let len = u16::from_le_bytes(*header.first_chunk()?);
-        let (event, rest) = rest.split_at_checked(usize::from(len))?;
+        let (event, rest) = rest.split_at_checked(usize::from(len & EVENT_LEN))?;
+        let (name, rest) = rest.split_at_checked(usize::from(len >> NAME_LEN_BIT))?;
+        let name = if name.is_empty() { None } else { Some(ClientOrderName::of_bytes(name)?) };
         self.0 = rest;
-        Some(Record { log_index: LogIndex(word(2)?), time: TimeNs(word(10)?), event })
+        Some(Record { log_index: LogIndex(word(2)?), time: TimeNs(word(10)?), event, name })
     }
 }

@@ -41,7 +41,7 @@ pub use any_client::AnyClient;
 pub use client::SessionClient;
 pub use client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
 pub use copied_client::CopiedClient;
-pub use reports::{ReportSettings, Reports, Resend};
+pub use reports::{NamedReport, OrderNames, ReportSettings, Reports, Resend};
 pub use reports_snapshot::ReportsError;
 pub use seal::{ClientAgreement, Greeting, LogonHash, Seals, VenueKeys, signed_logon};
 pub use server::{Ended, Host, LogonRequest, ReportGap, ServerSettings, SessionServer, SessionStart};

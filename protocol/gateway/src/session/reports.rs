@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use walras_types::{AccountId, LogIndex, OrderId, Side, TimeNs};
+use walras_types::{AccountId, ClientOrderName, LogIndex, OrderId, Side, TimeNs};
 use walras_wire::order_entry::{Filled, Report, TradeRole, encode_filled};
 use walras_wire::{AccountEvent, Event, OrderEvent, Resting, SessionEvent, TradeParty, Traded, encode_event};
 
-use super::chunks::Chunks;
+use super::chunks::{Chunks, Record};
 
 /// How many reports are retained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,13 @@ pub enum Resend<I> {
     },
 }
 
+/// The texts that the owners of the orders of an event call them by; of a trade, the maker's and the taker's. Other events have the first
+/// alone.
+pub type OrderNames = [Option<ClientOrderName>; 2];
+
+/// A retained report, and the text that its owner calls the order by.
+pub type NamedReport<'a> = (Report<'a>, Option<ClientOrderName>);
+
 /// One account's reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AccountReports {
@@ -59,6 +66,8 @@ pub struct Reports {
     pub(super) chunks: Chunks,
     /// The owner of each open iceberg: a `Replenished` event does not name the account.
     pub(super) icebergs: BTreeMap<OrderId, AccountId>,
+    /// Whether any report ever had a text.
+    pub(super) has_names: bool,
     /// The current log entry, and the order that it brings in, if any.
     entry: LogIndex,
     incoming: Option<OrderId>,
@@ -75,6 +84,7 @@ impl Reports {
             accounts: Vec::new(),
             chunks: Chunks::default(),
             icebergs: BTreeMap::new(),
+            has_names: false,
             entry: LogIndex(0),
             incoming: None,
             scratch: Vec::new(),
@@ -87,8 +97,21 @@ impl Reports {
         self.settings
     }
 
-    /// Applies the next event. Calls `deliver` with each report that the event produces: for no account, one, or two.
+    /// Applies the next event, of orders without texts. Calls `deliver` with each report that the event produces: for no account, one,
+    /// or two.
     pub fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event, mut deliver: impl FnMut(AccountId, &Report<'_>)) {
+        self.on_named_event(log_index, time, event, OrderNames::default(), |account, report, _| deliver(account, report));
+    }
+
+    /// The same of an event about orders whose owners may call them by a text.
+    pub fn on_named_event(
+        &mut self,
+        log_index: LogIndex,
+        time: TimeNs,
+        event: &Event,
+        names: OrderNames,
+        mut deliver: impl FnMut(AccountId, &Report<'_>, Option<ClientOrderName>),
+    ) {
         if log_index != self.entry {
             self.entry = log_index;
             self.incoming = None;
@@ -96,7 +119,7 @@ impl Reports {
         let at = At { log_index, time };
         match event {
             Event::Order(e) => {
-                self.on_order(at, event, e, &mut deliver);
+                self.on_order(at, (event, names), e, &mut deliver);
                 return;
             }
             // Every new connection opens its session again, so this event carries no news for the account.
@@ -108,15 +131,15 @@ impl Reports {
             Event::Instrument(_) | Event::BatchMarket(_) | Event::Venue(_) => {}
         }
         for account in event.accounts().into_iter().flatten() {
-            self.report(at, account, |bytes| encode_event(event, bytes), &mut deliver);
+            self.report(at, (account, names[0]), |bytes| encode_event(event, bytes), &mut deliver);
         }
     }
 
     /// Applies an order event. `order` is the content of `event`.
-    fn on_order(&mut self, at: At, event: &Event, order: &OrderEvent, deliver: &mut impl FnMut(AccountId, &Report<'_>)) {
+    fn on_order(&mut self, at: At, (event, names): (&Event, OrderNames), order: &OrderEvent, deliver: &mut impl Deliver) {
         let account = match order {
             OrderEvent::Traded(e) => {
-                self.on_trade(at, e, deliver);
+                self.on_trade(at, e, names, deliver);
                 return;
             }
             OrderEvent::Replenished(e) => self.icebergs.get(&e.order_id).copied(),
@@ -148,7 +171,7 @@ impl Reports {
             }
         };
         if let Some(account) = account {
-            self.report(at, account, |bytes| encode_event(event, bytes), deliver);
+            self.report(at, (account, names[0]), |bytes| encode_event(event, bytes), deliver);
         }
     }
 
@@ -168,6 +191,15 @@ impl Reports {
     /// The reports of an account after `after`, in order.
     #[must_use]
     pub fn resend(&self, account: AccountId, after: u64) -> Resend<impl Iterator<Item = Report<'_>>> {
+        match self.resend_named(account, after) {
+            Resend::Found(found) => Resend::Found(found.map(|(report, _)| report)),
+            Resend::OlderThanKept { first_kept } => Resend::OlderThanKept { first_kept },
+        }
+    }
+
+    /// The same, each with the text that its owner calls the order by.
+    #[must_use]
+    pub fn resend_named(&self, account: AccountId, after: u64) -> Resend<impl Iterator<Item = NamedReport<'_>>> {
         let first_kept = self.first_kept(account);
         if after.saturating_add(1) < first_kept {
             return Resend::OlderThanKept { first_kept };
@@ -175,13 +207,11 @@ impl Reports {
         let oldest = self.of_account(account).pieces.map(|(oldest, _)| oldest);
         let kept = self.chunks.records_from(oldest).zip(first_kept..);
         // `skip_while` over at most `per_account_max` short records: a resend is rare.
-        let reports = kept.map(|(record, report_seq)| Report {
-            report_seq,
-            log_index: record.log_index,
-            time: record.time,
-            event: record.event,
+        let reports = kept.map(|(record, report_seq)| {
+            let Record { log_index, time, event, name } = record;
+            (Report { report_seq, log_index, time, event }, name)
         });
-        Resend::Found(reports.skip_while(move |report| report.report_seq <= after))
+        Resend::Found(reports.skip_while(move |(report, _)| report.report_seq <= after))
     }
 
     fn of_account(&self, account: AccountId) -> AccountReports {
@@ -209,14 +239,14 @@ impl Reports {
         self.icebergs.remove(&order_id);
     }
 
-    fn on_trade(&mut self, at: At, e: &Traded, deliver: &mut impl FnMut(AccountId, &Report<'_>)) {
+    fn on_trade(&mut self, at: At, e: &Traded, names: OrderNames, deliver: &mut impl Deliver) {
         let is_uncross = self.incoming != Some(e.taker.order_id);
         let (maker_side, maker_role, taker_side, taker_role) = if is_uncross {
             (Side::Buy, TradeRole::Auction, Side::Sell, TradeRole::Auction)
         } else {
             (e.taker_side.opposite(), TradeRole::Maker, e.taker_side, TradeRole::Taker)
         };
-        let mut report_fill = |party: &TradeParty, side, role| {
+        let mut report_fill = |party: &TradeParty, name, side, role| {
             let filled = Filled {
                 instrument: e.instrument,
                 trade_id: e.trade_id,
@@ -229,10 +259,10 @@ impl Reports {
                 open: party.open,
                 fee: party.fee,
             };
-            self.report(at, party.account, |bytes| encode_filled(&filled, bytes), deliver);
+            self.report(at, (party.account, name), |bytes| encode_filled(&filled, bytes), deliver);
         };
-        report_fill(&e.maker, maker_side, maker_role);
-        report_fill(&e.taker, taker_side, taker_role);
+        report_fill(&e.maker, names[0], maker_side, maker_role);
+        report_fill(&e.taker, names[1], taker_side, taker_role);
         if e.maker.open.is_zero() {
             self.gone(e.maker.order_id);
         }
@@ -245,9 +275,9 @@ impl Reports {
     fn report(
         &mut self,
         at: At,
-        account: AccountId,
+        (account, name): (AccountId, Option<ClientOrderName>),
         encode: impl FnOnce(&mut Vec<u8>),
-        deliver: &mut impl FnMut(AccountId, &Report<'_>),
+        deliver: &mut impl Deliver,
     ) {
         let Some(account_reports) = usize::try_from(account.0).ok().and_then(|index| self.accounts.get_mut(index)) else { return };
         self.scratch.clear();
@@ -255,10 +285,12 @@ impl Reports {
         account_reports.report_seq += 1;
         account_reports.kept += 1;
         let oldest = account_reports.pieces.map(|(oldest, _)| oldest);
-        let newest =
-            self.chunks.append(account_reports.pieces.map(|(_, newest)| newest), account, at.log_index, at.time, &self.scratch);
+        let At { log_index, time } = at;
+        let record = Record { log_index, time, event: &self.scratch, name };
+        self.has_names |= name.is_some();
+        let newest = self.chunks.append(account_reports.pieces.map(|(_, newest)| newest), account, &record);
         account_reports.pieces = Some((oldest.unwrap_or(newest), newest));
-        let (report_seq, log_index, time) = (account_reports.report_seq, at.log_index, at.time);
+        let report_seq = account_reports.report_seq;
         if account_reports.kept > self.settings.per_account_max {
             let oldest = account_reports.pieces.expect("an account with reports has a piece").0;
             self.drop_piece(oldest);
@@ -267,7 +299,7 @@ impl Reports {
             let Some(oldest) = self.chunks.oldest() else { break };
             self.drop_piece(oldest);
         }
-        deliver(account, &Report { report_seq, log_index, time, event: &self.scratch });
+        deliver(account, &Report { report_seq, log_index, time, event: &self.scratch }, name);
     }
 
     /// Drops a piece, which must be its account's oldest. The oldest piece overall always is.
@@ -280,6 +312,11 @@ impl Reports {
         account_reports.pieces = dropped.next.map(|next| (next, newest));
     }
 }
+
+/// Who hears of a report.
+trait Deliver: FnMut(AccountId, &Report<'_>, Option<ClientOrderName>) {}
+
+impl<F: FnMut(AccountId, &Report<'_>, Option<ClientOrderName>)> Deliver for F {}
 
 #[derive(Clone, Copy)]
 struct At {

@@ -5,11 +5,14 @@ use walras_wire::DecodeError;
 use walras_wire::codec::{Reader, Writer};
 use walras_wire::order_entry::decode_report_event;
 
-use super::chunks::{PIECE_BYTES, Record, Records};
+use super::chunks::{PIECE_BYTES, Records};
 use super::reports::{AccountReports, ReportSettings, Reports};
 
-/// Version of the format.
-const REPORTS_VERSION: u16 = 1;
+/// Version of the format without texts: programs that know no later one read what a venue writes before its first named order.
+const WITHOUT_NAMES: u16 = 1;
+
+/// Version of the format where reports may have texts.
+const WITH_NAMES: u16 = 2;
 
 /// Why a snapshot of reports cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +29,7 @@ impl Reports {
     /// Appends the state after a whole log entry. The bytes are the same on every replica.
     pub fn snapshot(&self, buffer: &mut Vec<u8>) {
         let w = &mut Writer(buffer);
-        w.u16(REPORTS_VERSION);
+        w.u16(if self.has_names { WITH_NAMES } else { WITHOUT_NAMES });
         w.u32(count(self.accounts.len()));
         for account in &self.accounts {
             w.u64(account.report_seq);
@@ -51,7 +54,8 @@ impl Reports {
         let r = &mut Reader::new(bytes);
         let mut reports = Self::new(settings);
         let version = r.u16()?;
-        r.checked((version == REPORTS_VERSION).then_some(()), "reports version 1")?;
+        r.checked(matches!(version, WITHOUT_NAMES | WITH_NAMES).then_some(()), "reports version 1 or 2")?;
+        reports.has_names = version == WITH_NAMES;
         for _ in 0..r.u32()? {
             reports.accounts.push(AccountReports { report_seq: r.u64()?, ..AccountReports::default() });
         }
@@ -86,8 +90,9 @@ impl Reports {
         let (mut found, mut len) = (0, 0);
         for record in Records(bytes) {
             check(len < PIECE_BYTES && record.log_index >= *last, "a piece too long, or reports out of the log's order")?;
+            check(self.has_names || record.name.is_none(), "a text in the version without texts")?;
             decode_report_event(record.event)?;
-            (found, len, *last) = (found + 1, len + record_len(record), record.log_index);
+            (found, len, *last) = (found + 1, len + record.len(), record.log_index);
         }
         check(found == count && count > 0 && len == bytes.len(), "a piece with another number of reports than announced")?;
         account_reports.kept = account_reports.kept.checked_add(count).ok_or(ReportsError::Contradiction("too many reports"))?;
@@ -97,10 +102,6 @@ impl Reports {
         account_reports.pieces = Some((oldest, newest));
         Ok(())
     }
-}
-
-fn record_len(record: Record<'_>) -> usize {
-    super::chunks::HEADER_BYTES + record.event.len()
 }
 
 fn check(is_so: bool, otherwise: &'static str) -> Result<(), ReportsError> {

@@ -293,7 +293,7 @@ fn a_snapshot_of_another_version_is_reported_as_such() {
     assert_eq!(MarketData::restore(&books).unwrap_err(), RestoreError::NotASnapshot);
     bytes[7] = 1;
     let refused = MarketData::restore(&bytes).unwrap_err();
-    assert_eq!(refused, RestoreError::Version { got: 1, expected: 6 });
+    assert_eq!(refused, RestoreError::Version { got: 1, expected: 7 });
     assert!(refused.to_string().contains("version 1"), "{refused}");
 }
 

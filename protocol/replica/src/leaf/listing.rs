@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use walras_fix_orders::Catalog;
-use walras_types::{AssetId, InstrumentId, InstrumentSpec};
+use walras_types::{AssetId, EngineVersion, InstrumentId, InstrumentSpec};
 use walras_wire::AssetSpec;
 
 /// All assets and instruments of a venue that a leaf knows. None is ever taken away.
@@ -22,6 +22,8 @@ pub struct Listing {
 pub(super) struct Listed {
     assets: BTreeMap<AssetId, AssetSpec>,
     instruments: BTreeMap<InstrumentId, InstrumentSpec>,
+    /// Of the engine, as far as it is known: an earlier program above does not say it.
+    version: EngineVersion,
     /// All that there were have been named, by the replica above or an earlier one.
     is_whole: bool,
     /// Something was named since the listing was made.
@@ -36,6 +38,12 @@ impl Listed {
 
     pub(super) fn instrument(&mut self, spec: InstrumentSpec) {
         self.is_new |= self.instruments.insert(spec.instrument, spec) != Some(spec);
+    }
+
+    /// This version of the engine is in force: versions do not go back.
+    pub(super) fn under(&mut self, version: EngineVersion) {
+        self.is_new |= version > self.version;
+        self.version = self.version.max(version);
     }
 
     /// All that there were have been named.
@@ -58,7 +66,7 @@ impl Listed {
             return None;
         }
         let assets: Vec<AssetSpec> = self.assets.values().copied().collect();
-        let catalog = Arc::new(Catalog::of(self.instruments.values().copied(), &assets));
+        let catalog = Arc::new(Catalog::of(self.instruments.values().copied(), &assets).under(self.version));
         self.listing = Arc::new(Listing { assets, catalog });
         Some(&self.listing)
     }
@@ -92,5 +100,9 @@ mod tests {
         assert!(listed.follow().is_none() && Arc::ptr_eq(listed.listing(), &first));
         listed.instrument(spec(1, "BTC/EUR", 1));
         assert!(listed.follow().unwrap().catalog.find("BTC/EUR").is_some());
+        listed.under(EngineVersion(13));
+        assert_eq!(listed.follow().map(|listing| listing.catalog.version()), Some(EngineVersion(13)));
+        listed.under(EngineVersion(12));
+        assert!(listed.follow().is_none(), "another replica above is behind");
     }
 }

@@ -6,6 +6,7 @@
 //!                  session u64 | account | logon time u64 | 0 or 1 u8 | reports wanted | 2     it serves this session
 //!                  session u64 | 3                                             it serves it no more
 //!                  13                                                          it wants the lists of assets and instruments
+//!                  18                                                          it wants reports with texts, and the engine's version
 //! to the leaf      epoch u64 | 4                                               what comes from here on is of this epoch
 //!                  epoch u64 | replica u64 | 5                                 nothing comes: try that one, 0 for any
 //!                  session u64 | logon time u64 | next u64 | report_seq u64 | reports from u64 | 6     a session begins
@@ -19,16 +20,22 @@
 //!                  instrument | 15                                             an instrument of the venue
 //!                  16                                                          all that there were when it asked have been named
 //!                  log index u64 | time u64 | release u64 | 17                 market data is published at this entry
+//!                  account u32 | report_seq u64 | log index u64 | time u64 | text | event | 19  a report of an order with a text
+//!                  version u16 | 20                                            the version of the engine
 //! ```
 //!
 //! All little-endian; the kind, and then [`LEAF`], stand last. The term of a leaf's watermarks is its epoch. A program drops messages
-//! that it does not know: so a leaf that asks an earlier program for the lists gets none, and an earlier leaf does not ask.
+//! that it does not know: so a leaf that asks an earlier program for the lists gets none, and an earlier leaf does not ask. So it is with
+//! texts and the version: an earlier leaf gets its reports without texts.
 
 use bytes::Bytes;
 use walras_consensus::ReplicaId;
 use walras_gateway::session::SessionStart;
 use walras_sequencer::GatewayMessage;
-use walras_types::{AccountId, Answer, InstrumentSpec, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{
+    AccountId, Answer, ClientOrderName, EngineVersion, InstrumentSpec, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq,
+    TimeNs,
+};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::order_entry::{Report, ReportsWanted};
 use walras_wire::{AssetSpec, DecodeError, OpenSession};
@@ -55,6 +62,8 @@ pub enum LeafMessage {
     },
     /// To the replica: the leaf wants the venue's assets and instruments named, all of them and then each new one.
     List,
+    /// To the replica: the leaf wants reports with the texts that orders have, and to hear the engine's version, now and when it changes.
+    Names,
     /// To the leaf: the state here has all that was acknowledged before it asked.
     Attached {
         /// As it was asked.
@@ -123,6 +132,8 @@ pub enum LeafMessage {
     Listed,
     /// To the leaf that asked for the lists: all replicas publish market data at this entry. Nothing comes where it is not held.
     Published(PublicationMark),
+    /// To the leaf that asked for texts: this version of the engine is in force.
+    Version(EngineVersion),
 }
 
 /// An entry of the log at which all replicas publish market data.
@@ -162,21 +173,23 @@ pub struct OwnedReport {
     pub time: TimeNs,
     /// The event.
     pub event: Bytes,
+    /// The text that the account calls the event's order by, if it is one and the leaf asked for texts.
+    pub name: Option<ClientOrderName>,
 }
 
 impl OwnedReport {
     /// As sessions take it.
     #[must_use]
     pub fn as_report(&self) -> Report<'_> {
-        let Self { report_seq, log_index, time, ref event } = *self;
+        let Self { report_seq, log_index, time, ref event, name: _ } = *self;
         Report { report_seq, log_index, time, event }
     }
-}
 
-impl From<&Report<'_>> for OwnedReport {
-    fn from(report: &Report<'_>) -> Self {
+    /// Of a report's bytes.
+    #[must_use]
+    pub fn of(report: &Report<'_>, name: Option<ClientOrderName>) -> Self {
         let Report { report_seq, log_index, time, event } = *report;
-        Self { report_seq, log_index, time, event: Bytes::copy_from_slice(event) }
+        Self { report_seq, log_index, time, event: Bytes::copy_from_slice(event), name }
     }
 }
 
@@ -197,6 +210,9 @@ const ASSET: u8 = 14;
 const INSTRUMENT: u8 = 15;
 const LISTED: u8 = 16;
 const PUBLISHED: u8 = 17;
+const NAMES: u8 = 18;
+const REPORTED_NAMED: u8 = 19;
+const VERSION: u8 = 20;
 
 impl LeafMessage {
     /// Reads a message.
@@ -207,7 +223,7 @@ impl LeafMessage {
         if GatewayMessage::is_one(bytes) {
             return GatewayMessage::decode(bytes).map(Self::Gateway);
         }
-        let none = DecodeError::layout(bytes.len(), "a message between a leaf gateway and a replica: its kind, 1 to 17, and 242");
+        let none = DecodeError::layout(bytes.len(), "a message between a leaf gateway and a replica: its kind, 1 to 20, and 242");
         let (&[kind, LEAF], body) = bytes.split_last_chunk::<2>().map(|(body, last)| (last, body)).ok_or(none)? else {
             return Err(none);
         };
@@ -236,14 +252,17 @@ impl LeafMessage {
                 let (log_index, rejected, content) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
                 Self::Answered { ordinal, answer: Answer { log_index, rejected, content }, time: Wire::get(r)? }
             }
-            REPORTED => {
+            REPORTED | REPORTED_NAMED => {
                 let (account, report_seq, log_index, time) = (Wire::get(r)?, r.u64()?, Wire::get(r)?, Wire::get(r)?);
+                let name = if kind == REPORTED_NAMED { Some(Wire::get(r)?) } else { None };
                 let event = bytes.slice(r.position()..bytes.len() - 2);
-                return Ok(Self::Reported { account, report: OwnedReport { report_seq, log_index, time, event } });
+                return Ok(Self::Reported { account, report: OwnedReport { report_seq, log_index, time, event, name } });
             }
             CANCELLED => Self::Cancelled { session: Wire::get(r)? },
             BUSY => Self::Busy,
             LIST => Self::List,
+            NAMES => Self::Names,
+            VERSION => Self::Version(Wire::get(r)?),
             ASSET => Self::Asset(Wire::get(r)?),
             INSTRUMENT => Self::Instrument(Box::new(Wire::get(r)?)),
             LISTED => Self::Listed,
@@ -313,13 +332,18 @@ impl LeafMessage {
                 time.put(w);
                 ANSWERED
             }
-            Self::Reported { account, report } => return Self::encode_report(*account, &report.as_report()),
+            Self::Reported { account, report } => return Self::encode_report(*account, &report.as_report(), report.name),
             Self::Cancelled { session } => {
                 session.put(w);
                 CANCELLED
             }
             Self::Busy => BUSY,
             Self::List => LIST,
+            Self::Names => NAMES,
+            Self::Version(version) => {
+                version.put(w);
+                VERSION
+            }
             Self::Asset(spec) => {
                 spec.put(w);
                 ASSET
@@ -350,22 +374,26 @@ impl LeafMessage {
     /// The bytes of [`LeafMessage::Reported`], in one piece of memory of their size: a busy replica writes one for each event of an
     /// account.
     #[must_use]
-    pub fn encode_report(account: AccountId, report: &Report<'_>) -> Vec<u8> {
+    pub fn encode_report(account: AccountId, report: &Report<'_>, name: Option<ClientOrderName>) -> Vec<u8> {
         let Report { report_seq, log_index, time, event } = *report;
-        let mut bytes = Vec::with_capacity(REPORT_BYTES + event.len());
+        let name_bytes = name.map_or(0, |name| 1 + name.as_bytes().len());
+        let mut bytes = Vec::with_capacity(REPORT_BYTES + name_bytes + event.len());
         let w = &mut Writer(&mut bytes);
         account.put(w);
         w.u64(report_seq);
         log_index.put(w);
         time.put(w);
+        if let Some(name) = name {
+            name.put(w);
+        }
         w.0.extend_from_slice(event);
-        w.u8(REPORTED);
+        w.u8(if name.is_some() { REPORTED_NAMED } else { REPORTED });
         w.u8(LEAF);
         bytes
     }
 }
 
-/// Bytes of a report's message but for the event.
+/// Bytes of a report's message but for the text and the event.
 const REPORT_BYTES: usize = 4 + 3 * 8 + 2;
 
 fn flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
@@ -416,10 +444,12 @@ mod tests {
     fn a_report_takes_memory_of_its_size() {
         for event in [&b""[..], b"one", &[7; 200]] {
             let report = Report { report_seq: 1, log_index: LogIndex(2), time: TimeNs(3), event };
-            let bytes = LeafMessage::encode_report(AccountId(4), &report);
-            assert_eq!(bytes.capacity(), bytes.len(), "it never grew");
-            let message = LeafMessage::Reported { account: AccountId(4), report: OwnedReport::from(&report) };
-            assert_eq!(LeafMessage::decode(&bytes.into()), Ok(message));
+            for name in [None, ClientOrderName::new("a"), ClientOrderName::new(&"x".repeat(ClientOrderName::LEN_MAX))] {
+                let bytes = LeafMessage::encode_report(AccountId(4), &report, name);
+                assert_eq!(bytes.capacity(), bytes.len(), "it never grew");
+                let message = LeafMessage::Reported { account: AccountId(4), report: OwnedReport::of(&report, name) };
+                assert_eq!(LeafMessage::decode(&bytes.into()), Ok(message));
+            }
         }
     }
 
@@ -445,11 +475,14 @@ mod tests {
             LeafMessage::NotBegun { session, logon_seq, reason: RejectReason::UnknownSession },
             LeafMessage::Answered { ordinal, answer, time: Some(TimeNs(5)) },
             LeafMessage::Answered { ordinal, answer: Answer { rejected: None, ..answer }, time: None },
-            LeafMessage::Reported { account: AccountId(4), report: OwnedReport::from(&report) },
+            LeafMessage::Reported { account: AccountId(4), report: OwnedReport::of(&report, None) },
+            LeafMessage::Reported { account: AccountId(4), report: OwnedReport::of(&report, ClientOrderName::new("bid-7")) },
             LeafMessage::Cancelled { session },
             LeafMessage::Opened { open, logon_seq, session },
             LeafMessage::Busy,
             LeafMessage::List,
+            LeafMessage::Names,
+            LeafMessage::Version(EngineVersion(13)),
             LeafMessage::Asset(AssetSpec { asset: AssetId(1), symbol: Symbol::new("USD").unwrap(), decimals: 6 }),
             LeafMessage::Instrument(Box::new(instrument())),
             LeafMessage::Listed,
@@ -472,7 +505,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0_u8..19) {
+        fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0_u8..22) {
             let _ = LeafMessage::decode(&Bytes::from(bytes.clone()));
             let bytes = Bytes::from([&bytes[..], &[kind, LEAF]].concat());
             if let Ok(message) = LeafMessage::decode(&bytes) {

@@ -171,7 +171,7 @@ impl Leaf {
     /// A message by the link of a replica. What is none counts for nothing.
     pub fn on_message(&mut self, at: GatewayTime, from: ReplicaId, bytes: &Bytes) {
         let Ok(message) = LeafMessage::decode(bytes) else { return };
-        if !matches!(message, LeafMessage::Asset(_) | LeafMessage::Instrument(_) | LeafMessage::Listed) {
+        if !matches!(message, LeafMessage::Asset(_) | LeafMessage::Instrument(_) | LeafMessage::Listed | LeafMessage::Version(_)) {
             // What comes now may be about what was named just before.
             self.follow_listing();
         }
@@ -188,15 +188,17 @@ impl Leaf {
                 self.forwards.on_applied(ordinal);
                 self.entry.answer(ordinal, answer, time);
             }
-            LeafMessage::Reported { account, report } => self.entry.report(account, &report.as_report()),
+            LeafMessage::Reported { account, report } => self.entry.report(account, &report.as_report(), report.name),
             LeafMessage::Cancelled { session } => self.forwards.cancel_done(session),
             LeafMessage::Busy => self.promise.on_order(at.now_ns),
             LeafMessage::Asset(spec) => self.listed.asset(spec),
             LeafMessage::Instrument(spec) => self.listed.instrument(*spec),
             LeafMessage::Listed => self.listed.whole(),
+            LeafMessage::Version(version) => self.listed.under(version),
             LeafMessage::Published(mark) => self.effects.push(LeafEffect::Published(mark)),
             LeafMessage::Attached { .. } | LeafMessage::Detached { .. } => {}
-            LeafMessage::Attach { .. } | LeafMessage::Begin(_) | LeafMessage::Leave { .. } | LeafMessage::List => {}
+            LeafMessage::Attach { .. } | LeafMessage::Begin(_) | LeafMessage::Leave { .. } => {}
+            LeafMessage::List | LeafMessage::Names => {}
         }
     }
 
@@ -259,6 +261,8 @@ impl Leaf {
             }
         }
         if self.lists {
+            // First, so that it says the version before the lists are whole.
+            self.send(replica, Some(LeafMessage::Names));
             self.send(replica, Some(LeafMessage::List));
         }
         known.into_iter().for_each(|session| self.send(replica, Some(LeafMessage::Begin(session))));

@@ -73,6 +73,7 @@ impl Row<'_> {
             client_order_id: Some(self.name()),
             reason,
             content: ContentDigest::of_bytes(&[]),
+            name: None,
         })
     }
 

@@ -11,8 +11,8 @@ from typing import Literal, Optional, TypedDict, final
 __all__ = [
     "Clock", "ClockExcluded", "ClockMesh", "ClockPeer", "ClockRefused", "ClusterGateway", "ClusterReplica",
     "ClusterView", "FairAccessView", "GatewayCounts", "GatewayFigures", "Latency", "LayerDelivery", "PathFaults",
-    "Readiness", "RelayNode", "RelayTree", "ReleaseFigures", "ReleaseJudged", "ReleaseReceivers", "SequencerFigures",
-    "Shard", "Shards", "StageTimes", "StampClock",
+    "Readiness", "RelayNode", "RelayReceiver", "RelayTree", "ReleaseFigures", "ReleaseJudged", "ReleaseReceivers",
+    "SequencerFigures", "Shard", "Shards", "StageTimes", "StampClock",
 ]
 
 
@@ -213,6 +213,8 @@ class RelayTree(TypedDict):
     relays: list[RelayNode]
     #: When packets reach each layer, from the sender on; the last one are the receivers.
     delivery: list[LayerDelivery]
+    #: What receivers said when this replica asked them last: those that answer, which are leaf gateways.
+    receivers: list[RelayReceiver]
 
 
 @final
@@ -242,6 +244,35 @@ class RelayNode(TypedDict):
     #: From the sender to the relay over the last packets, by the clocks of both machines.
     transit_ns_p50: Optional[int]
     transit_ns_p99: Optional[int]
+
+
+@final
+class RelayReceiver(TypedDict):
+    """A leaf gateway that receives market data by the tree. Counts are since it began. It asks the replicas for what it
+    missed, and for what its participants ask for and it does not keep any more; these counts are of all trees, and
+    stand at the first.
+    """
+
+    #: In the last layer.
+    place: int
+    #: Packets that came, further copies included.
+    packets: int
+    #: Datagrams without the seal, or that are no packet.
+    refused: int
+    #: Packets that came after their release time.
+    late: int
+    #: Requests to replicas.
+    recalls_asked: int
+    #: Of these, those whose messages came back, or some of them.
+    recalls_answered: int
+    #: Messages that came back.
+    messages_recalled: int
+    #: Runs of messages that no replica had any more, or for which the gateway had no room. Readers go on from a
+    #: snapshot.
+    recalls_failed: int
+    #: From the sender to the gateway over the last packets, by the clocks of both machines.
+    transit_ns_p50: int
+    transit_ns_p99: int
 
 
 @final

@@ -24,12 +24,7 @@ __all__ = [
 ]
 
 
-@final
-class WsBatch(TypedDict):
-    """The newest block last; up to 100 in a snapshot, and up to 10000 prices in all of them: of 1000 assets it has 10
-    blocks.
-    """
-
+class _WsBatch(TypedDict):
     type: Literal["batch"]
     kind: Kind
     batch: str
@@ -44,15 +39,28 @@ class WsBatch(TypedDict):
 
 
 @final
-class WsDemand(TypedDict):
-    """At once and after each block."""
+class WsBatch(_WsBatch, total=False):
+    """The newest block last; up to 100 in a snapshot, and up to 10000 prices in all of them: of 1000 assets it has 10
+    blocks.
+    """
 
+    feed_seq: str
+
+
+class _WsDemand(TypedDict):
     type: Literal["demand"]
     batch: str
     sell: str
     buy: str
     price: Optional[str]
     points: list[BatchPoint]
+
+
+@final
+class WsDemand(_WsDemand, total=False):
+    """At once and after each block."""
+
+    feed_seq: str
 
 
 class _WsSubscribe(TypedDict):
@@ -279,13 +287,7 @@ WsAddedOrder = list[str]
 WsResizedOrder = list[str]
 
 
-@final
-class WsBookOrders(TypedDict):
-    """The first 500 orders of each side. A snapshot has all of them as added. Of an update apply what was removed, then
-    resized, then added: an added order stands behind all others of its price. An order that lost its place is
-    removed and added.
-    """
-
+class _WsBookOrders(TypedDict):
     type: Literal["book_orders"]
     instrument: str
     kind: Kind
@@ -303,9 +305,18 @@ class WsBookOrders(TypedDict):
 
 
 @final
-class WsTrades(TypedDict):
-    """Newest first in a snapshot, newest last in an update."""
+class WsBookOrders(_WsBookOrders, total=False):
+    """The first 500 orders of each side. A snapshot has all of them as added. Of an update apply what was removed, then
+    resized, then added: an added order stands behind all others of its price. An order that lost its place is
+    removed and added.
+    """
 
+    feed_seq: str
+    #: CRC-32 of the first ten orders of each side after this message, see docs/websocket.md.
+    checksum: int
+
+
+class _WsTrades(TypedDict):
     type: Literal["trades"]
     instrument: str
     kind: Kind
@@ -313,9 +324,13 @@ class WsTrades(TypedDict):
 
 
 @final
-class WsCandles(TypedDict):
-    """Oldest first; an update holds the candles that changed."""
+class WsTrades(_WsTrades, total=False):
+    """Newest first in a snapshot, newest last in an update."""
 
+    feed_seq: str
+
+
+class _WsCandles(TypedDict):
     type: Literal["candles"]
     instrument: str
     interval: Interval
@@ -324,9 +339,13 @@ class WsCandles(TypedDict):
 
 
 @final
-class WsTicker(TypedDict):
-    """An instrument at a glance. A day is one of UTC, by the venue's clock, and its figures begin at 00:00 UTC."""
+class WsCandles(_WsCandles, total=False):
+    """Oldest first; an update holds the candles that changed."""
 
+    feed_seq: str
+
+
+class _WsTicker(TypedDict):
     type: Literal["ticker"]
     instrument: str
     last_price: Optional[str]
@@ -355,7 +374,13 @@ class WsTicker(TypedDict):
 
 
 @final
-class WsStatus(TypedDict):
+class WsTicker(_WsTicker, total=False):
+    """An instrument at a glance. A day is one of UTC, by the venue's clock, and its figures begin at 00:00 UTC."""
+
+    feed_seq: str
+
+
+class _WsStatus(TypedDict):
     type: Literal["status"]
     venue: str
     version: str
@@ -374,6 +399,11 @@ class WsStatus(TypedDict):
     demo: Optional[Demo]
 
 
+@final
+class WsStatus(_WsStatus, total=False):
+    feed_seq: str
+
+
 class _WsAccount(TypedDict):
     type: Literal["account"]
     kind: Literal["snapshot", "more", "update"]
@@ -386,6 +416,7 @@ class WsAccount(_WsAccount, total=False):
     before the snapshot is whole.
     """
 
+    feed_seq: str
     has_more: bool
     balances: list[Balance]
     positions: list[Position]

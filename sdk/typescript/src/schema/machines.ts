@@ -187,6 +187,8 @@ export interface RelayTree {
   relays: RelayNode[];
   /** When packets reach each layer, from the sender on; the last one are the receivers. */
   delivery: LayerDelivery[];
+  /** What receivers said when this replica asked them last: those that answer, which are leaf gateways. */
+  receivers: RelayReceiver[];
 }
 
 /** Counts are since the relay began; null where it does not answer. */
@@ -216,6 +218,32 @@ export interface RelayNode {
   /** From the sender to the relay over the last packets, by the clocks of both machines. */
   transit_ns_p50: number | null;
   transit_ns_p99: number | null;
+}
+
+/**
+ * A leaf gateway that receives market data by the tree. Counts are since it began. It asks the replicas for what it missed, and for
+ * what its participants ask for and it does not keep any more; these counts are of all trees, and stand at the first.
+ */
+export interface RelayReceiver {
+  /** In the last layer. */
+  place: number;
+  /** Packets that came, further copies included. */
+  packets: number;
+  /** Datagrams without the seal, or that are no packet. */
+  refused: number;
+  /** Packets that came after their release time. */
+  late: number;
+  /** Requests to replicas. */
+  recalls_asked: number;
+  /** Of these, those whose messages came back, or some of them. */
+  recalls_answered: number;
+  /** Messages that came back. */
+  messages_recalled: number;
+  /** Runs of messages that no replica had any more, or for which the gateway had no room. Readers go on from a snapshot. */
+  recalls_failed: number;
+  /** From the sender to the gateway over the last packets, by the clocks of both machines. */
+  transit_ns_p50: number;
+  transit_ns_p99: number;
 }
 
 /** The window of delivery of a layer. It compares the medians of its nodes, each by its own clock. */

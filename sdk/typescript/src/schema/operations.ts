@@ -142,7 +142,7 @@ export interface Operations {
   /** The account's offers that stand in batch markets, oldest first. */
   getOffers: { path: undefined; query: { limit?: number; cursor?: string }; body: undefined; answer: Offers };
   /** What came of the account's last transactions in batch markets, the one collected last first. */
-  getTransactions: { path: undefined; query: { limit?: number }; body: undefined; answer: TransactionOutcomes };
+  getTransactions: { path: undefined; query: { limit?: number; sequence?: string }; body: undefined; answer: TransactionOutcomes };
   /** The account of the key. */
   getAccount: { path: undefined; query: undefined; body: undefined; answer: Account };
   /** The account's transfers to other shards that are in transit. */

@@ -11,6 +11,7 @@ import type {
 export interface WsBatch {
   type: "batch";
   kind: Kind;
+  feed_seq?: string;
   batch: string;
   phase: "open" | "closed";
   /** From one close to the next. */
@@ -25,6 +26,7 @@ export interface WsBatch {
 /** At once and after each block. */
 export interface WsDemand extends BatchDemand {
   type: "demand";
+  feed_seq?: string;
   batch: string;
 }
 
@@ -183,6 +185,7 @@ export interface WsBookOrders {
   type: "book_orders";
   instrument: string;
   kind: Kind;
+  feed_seq?: string;
   /** The entry of the log after which they stood so. */
   log_index: string;
   /** That of the message to which this one applies; null in a snapshot. */
@@ -190,6 +193,8 @@ export interface WsBookOrders {
   removed: string[];
   resized: WsResizedOrder[];
   added: WsAddedOrder[];
+  /** CRC-32 of the first ten orders of each side after this message, see docs/websocket.md. */
+  checksum?: number;
   /** Whether bids stand behind the first 500. */
   has_more_bids: boolean;
   /** Whether asks stand behind the first 500. */
@@ -201,6 +206,7 @@ export interface WsTrades {
   type: "trades";
   instrument: string;
   kind: Kind;
+  feed_seq?: string;
   trades: Trade[];
 }
 
@@ -210,16 +216,19 @@ export interface WsCandles {
   instrument: string;
   interval: Interval;
   kind: Kind;
+  feed_seq?: string;
   candles: Candle[];
 }
 
 /** An instrument at a glance. A day is one of UTC, by the venue's clock, and its figures begin at 00:00 UTC. */
 export interface WsTicker extends Omit<Ticker, "log_index"> {
   type: "ticker";
+  feed_seq?: string;
 }
 
 export interface WsStatus extends Status {
   type: "status";
+  feed_seq?: string;
 }
 
 /**
@@ -229,6 +238,7 @@ export interface WsStatus extends Status {
 export interface WsAccount {
   type: "account";
   kind: "snapshot" | "more" | "update";
+  feed_seq?: string;
   has_more?: boolean;
   balances?: Balance[];
   positions?: Position[];

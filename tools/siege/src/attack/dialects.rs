@@ -60,6 +60,15 @@ pub(super) const DEAF_FIX: Attack = Attack {
     },
 };
 
+pub(super) const DEAF_FIX_BOOKS: Attack = Attack {
+    name: "deaf_fix_books",
+    group: Group::Deaf,
+    about: "a session of market data by FIX that asks for 800 whole books a second and never reads: it has to be ended",
+    needs: Needs::Nothing,
+    shots: |_| Vec::new(),
+    plans: |field| vec![Plan { reads: false, opened_times: 1, ..books(field, "DEAF-B", 800) }],
+};
+
 pub(super) const MALFORMED_FIX: Attack = Attack {
     name: "malformed_fix",
     group: Group::Malformed,
@@ -166,21 +175,46 @@ pub(super) const FLOOD_FIX_ORDERS: Attack = Attack {
     plans: |field| vec![orders(field, "FLOOD-O", 2_000)],
 };
 
+pub(super) const FLOOD_FIX_REPLACES: Attack = Attack {
+    name: "flood_fix_replaces",
+    group: Group::Flood,
+    about: "a session of FIX that replaces one order 500 times a second, each time under another name, next to 400 orders that come and go",
+    needs: Needs::Nothing,
+    shots: |_| Vec::new(),
+    plans: |field| {
+        let mut opening = logon(field.key, ORDERS, "QUOTE", 600);
+        let order = "55=BTC/USD|54=1|60=20260101-00:00:00.000|38=0.001|40=2|";
+        // Far from the others' prices: it stands, whatever they do.
+        opening.extend(message(ORDERS, "QUOTE", ("D", 2), &format!("11=quote-2|{order}44=20000|59=1|")));
+        let mut seq = 2;
+        let replace = move || {
+            seq += 1;
+            let price = 20_000 + seq % 100;
+            let body = format!("11=quote-{seq}|41=quote-{}|{order}44={price}|", seq - 1);
+            message(ORDERS, "QUOTE", ("G", seq), &body)
+        };
+        vec![talk(field.fix, 1, opening, Box::new(replace), field.rate(500)), orders(field, "QUOTE-O", 400)]
+    },
+};
+
 pub(super) const FLOOD_FIX_DATA: Attack = Attack {
     name: "flood_fix_data",
     group: Group::Flood,
     about: "1,000 requests for whole books a second in one session of market data by FIX",
     needs: Needs::Nothing,
     shots: |_| Vec::new(),
-    plans: |field| {
-        let mut seq = 1;
-        let ask = move || {
-            seq += 1;
-            message(DATA, "FLOOD-D", ("V", seq), &format!("262={seq}|263=0|264=0|267=3|269=0|269=1|269=2|146=1|55=*|"))
-        };
-        vec![talk(field.fix_data, 1, logon(field.key, DATA, "FLOOD-D", 600), Box::new(ask), field.rate(1_000))]
-    },
+    plans: |field| vec![books(field, "FLOOD-D", 1_000)],
 };
+
+/// A session that asks for whole books.
+fn books(field: &super::Field<'_>, name: &'static str, per_second: usize) -> Plan {
+    let mut seq = 1;
+    let ask = move || {
+        seq += 1;
+        message(DATA, name, ("V", seq), &format!("262={seq}|263=0|264=0|267=3|269=0|269=1|269=2|146=1|55=*|"))
+    };
+    talk(field.fix_data, 1, logon(field.key, DATA, name, 600), Box::new(ask), field.rate(per_second))
+}
 
 /// A session that sends orders which do not rest.
 fn orders(field: &super::Field<'_>, name: &'static str, per_second: usize) -> Plan {

@@ -32,6 +32,7 @@ pub const PLAIN: Settings = Settings {
     has_leaves: Some(false),
     has_fix: Some(false),
     has_relays: Some(false),
+    surges: Some(false),
     mutation: None,
 };
 

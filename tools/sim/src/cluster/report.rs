@@ -67,6 +67,9 @@ pub struct Settings {
     /// Whether relays carry the binary feed to readers and leaf gateways; `None` for what the seed decides, as one of four
     /// does. Not where second processes are started.
     pub has_relays: Option<bool>,
+    /// Whether, below relays, market data surges to fifteen times its rate now and then, and sockets of nodes have little room; `None`: no
+    /// seed decides so.
+    pub surges: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
@@ -226,6 +229,12 @@ report! {
     with_relays,
     /// Of the venues with relays, such as have two parallel trees.
     with_two_trees,
+    /// Surges of market data.
+    surges,
+    /// Packets that were sent in them in addition to the venue's.
+    surge_packets,
+    /// Datagrams for which the socket of a relay or a receiver had no room.
+    overflowed,
     /// Samples of how late market data comes to leaf gateways that reached leaders.
     late_samples,
     /// Relays that were killed, and started again with nothing.

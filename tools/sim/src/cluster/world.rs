@@ -328,6 +328,9 @@ impl World {
         if let (true, Some(overlay)) = (is_fair && drawn, &mut overlay) {
             overlay.report_lateness_by(of_lateness);
         }
+        if let (Some(true), Some(overlay)) = (settings.surges, &mut overlay) {
+            overlay.surge_by(Choices::of_random(random.fork(36)));
+        }
         // With machines that keep their key files, each with one process.
         let drawn = Choices::of_random(random.fork(16)).one_in(2) && may_draw;
         let may_share = replicas > 1 && !loses_disks && durability == Durability::Disk && !has_forks;
@@ -653,6 +656,7 @@ impl World {
                 checks.overlay_counts();
             report.messages_recalled = overlay.recalled();
             report.with_two_trees = u64::from(overlay.has_two_trees());
+            [report.surges, report.surge_packets, report.overflowed] = overlay.surge_counts();
             report.late_samples = checks.late_sample_count();
             report.faults += overlay.faults();
         }

@@ -313,6 +313,40 @@ fn readers_below_relays_have_the_venues_books_whatever_fails() {
     }
 }
 
+/// Market data surges to fifteen times its rate, and nodes of the tree have room for little of it. Hedges, requests and snapshots repair what
+/// they drop: readers have the venue's books after each packet, and once surges and faults are over all have all of it. Leaf gateways
+/// hold no more packets and list no more gaps than they may.
+#[test]
+fn surges_of_market_data_are_repaired_and_nothing_grows() {
+    let mut sum = Report::default();
+    for is_fair in [false, true] {
+        let settings = Settings { has_relays: Some(true), surges: Some(true), is_fair: Some(is_fair), ..PLAIN };
+        for seed in 1..=seed_count() / 10 {
+            match simulate(seed, &settings, &Trace::off()) {
+                Ok(report) => sum += report,
+                Err(violation) => {
+                    let fair = if is_fair { "yes" } else { "no" };
+                    let again = "--relays yes --surges yes --mesh no --keep-by-time no --durability disk --lose-disks no \
+                                 --reports-kept 4096";
+                    panic!("seed {seed}: {violation}; see `walras-sim --fair {fair} --tempo storm {again} --seeds 1 --seed {seed}`")
+                }
+            }
+        }
+    }
+    println!("{sum:#?}");
+    for (what, count, least) in [
+        ("surges", sum.surges, 2),
+        ("packets of surges", sum.surge_packets, 100),
+        ("datagrams without room", sum.overflowed, 20),
+        ("messages read", sum.messages_read, 300),
+        ("messages asked for", sum.messages_asked, 10),
+        ("messages that left leaf gateways", sum.outlet_releases, 300),
+    ] {
+        assert!(count >= least * sum.with_relays, "{count} {what} test little");
+    }
+    assert!(sum.messages_recalled > 0, "no leaf gateway got anything from a replica");
+}
+
 /// Somebody copies the folder of a replica that runs and starts the copy under its id: the first one goes on, the later one does no
 /// harm and is stopped. Or the first one reaches nobody meanwhile: then the later one goes on.
 #[test]

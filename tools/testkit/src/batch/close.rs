@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use walras_clearing::{Offer, OfferId, OfferKey, Pair, TieBreak};
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
-    AccountFee, AccountId, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName, Payment,
-    PublicKey, TransactionSeq,
+    AccountFee, AccountId, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, Joined, OfferName,
+    Payment, PublicKey, TransactionSeq,
 };
 
 use super::venue::{Pending, Standing, Venue};
@@ -59,6 +59,8 @@ pub enum Fault {
     KeyTwice,
     /// Another transaction of the account sets its key.
     KeySetTwice,
+    /// The operator replaced the account's key.
+    KeyReplaced,
     /// More is spent than was available.
     Overdraft,
     /// The block comes after the last one that may have it.
@@ -106,13 +108,23 @@ fn asked_key(transaction: &BatchTransaction) -> Option<PublicKey> {
 /// The places of transactions that are kept together or not at all, in the order of their numbers; first the chain of which one came first.
 fn chains(transactions: &[BatchTransaction]) -> Vec<Vec<usize>> {
     let mut places: Vec<usize> = (0..transactions.len()).collect();
-    places.sort_by_key(|place| (transactions[*place].account, transactions[*place].sequence));
+    // Of several that have one number, which one the next number follows does not depend on their order.
+    places.sort_by_key(|place| {
+        let BatchTransaction { account, sequence, terms, .. } = transactions[*place];
+        (account, sequence, terms.joined)
+    });
     let mut chains: Vec<Vec<usize>> = Vec::new();
     for place in places {
         let next = &transactions[place];
         let goes_on = |chain: &&mut Vec<usize>| {
             let last = &transactions[chain[chain.len() - 1]];
-            last.terms.is_joined && last.account == next.account && u128::from(last.sequence.0) + 1 == u128::from(next.sequence.0)
+            let is_next = last.account == next.account && u128::from(last.sequence.0) + 1 == u128::from(next.sequence.0);
+            is_next
+                && match last.terms.joined {
+                    Joined::No | Joined::Last => false,
+                    Joined::Next => matches!(next.terms.joined, Joined::No | Joined::Next | Joined::First),
+                    Joined::First | Joined::Middle => matches!(next.terms.joined, Joined::Middle | Joined::Last),
+                }
         };
         match chains.last_mut().filter(goes_on) {
             Some(chain) => chain.push(place),
@@ -126,7 +138,10 @@ fn chains(transactions: &[BatchTransaction]) -> Vec<Vec<usize>> {
 /// All that is wrong with the transactions of a chain, of what is wrong with each alone.
 fn faults_of_chain(transactions: &[BatchTransaction], chain: &[usize], mut faults: Vec<BTreeSet<Fault>>) -> Vec<BTreeSet<Fault>> {
     let last = chain.len() - 1;
-    if transactions[chain[last]].terms.is_joined {
+    if matches!(transactions[chain[0]].terms.joined, Joined::Middle | Joined::Last) {
+        faults[0].insert(Fault::JoinedMissing);
+    }
+    if matches!(transactions[chain[last]].terms.joined, Joined::Next | Joined::First | Joined::Middle) {
         faults[last].insert(Fault::JoinedMissing);
     }
     if faults.iter().any(|faults| !faults.is_empty()) {
@@ -188,6 +203,7 @@ impl Venue {
             && sequence.0 <= last.saturating_add(TRANSACTIONS_PER_ACCOUNT_MAX)
             && sequence.0 < TRANSACTION_SEQ_END;
         let mut faults = self.operation_faults(*account, *sequence, operation);
+        let keeps_key = matches!(operation, BatchOperation::SetKey(_)) && self.keys_kept.contains(account);
         let mut check = |is_right: bool, fault| {
             if !is_right {
                 faults.insert(fault);
@@ -196,6 +212,7 @@ impl Venue {
         check(account.0 < self.account_count, Fault::UnknownAccount);
         check(!self.suspended.contains(account), Fault::Suspended);
         check(in_window, Fault::NumberOutOfWindow);
+        check(!keeps_key, Fault::KeyReplaced);
         check(transaction.terms.until.is_none_or(|until| self.block <= until.get()), Fault::Expired);
         faults
     }
@@ -410,12 +427,14 @@ impl Venue {
                 _ => {}
             }
         }
-        self.pending = Some(Pending { kept: kept.to_vec(), refunds, account_fee: self.account_fee });
+        let keys_kept = std::mem::take(&mut self.keys_kept);
+        self.pending = Some(Pending { kept: kept.to_vec(), refunds, account_fee: self.account_fee, keys_kept });
     }
 
     /// Lets the closed batch take effect, but for its trades. Says which accounts got which keys: those that were created, then those
     /// that set another.
-    pub(super) fn finish(&mut self, Pending { kept, refunds, account_fee }: Pending) -> Vec<(AccountId, PublicKey)> {
+    pub(super) fn finish(&mut self, pending: Pending) -> Vec<(AccountId, PublicKey)> {
+        let Pending { kept, refunds, account_fee, keys_kept } = pending;
         for (account, asset, amount) in refunds {
             self.add_reserved(account, asset, -i128::from(amount.get()));
             self.add_available(account, asset, i128::from(amount.get()));
@@ -442,6 +461,7 @@ impl Venue {
                     self.add_supply(asset, -i128::from(amount.get()));
                     self.add_reserved(account, asset, -i128::from(amount.get()));
                 }
+                BatchOperation::SetKey(_) if keys_kept.contains(&account) => {}
                 BatchOperation::SetKey(key) => drop(new_keys.insert(account, key)),
                 BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => {}
                 BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {

@@ -10,7 +10,7 @@ use walras_clearing::{
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission,
-    CreateOffer, IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq, TransactionTerms,
+    CreateOffer, IssuedAmount, Joined, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq, TransactionTerms,
 };
 
 use super::venue::{Holding, Venue};
@@ -132,7 +132,7 @@ impl Batch<'_, '_, '_> {
         self.made.push(BatchTransaction::new(account, sequence, operation));
     }
 
-    /// Says of some the last block that may have them, and joins some with the next one.
+    /// Says of some the last block that may have them, joins some with the next one, and makes chains of some that follow each other.
     fn add_terms(&mut self) {
         if !self.c.one_in(3) {
             return;
@@ -144,7 +144,29 @@ impl Batch<'_, '_, '_> {
             let until = if self.is_wrong() { block - 1 } else { self.c.pick(&[0, 0, block, block + 1, u64::MAX]) };
             let has_next = sent.contains(&(account, TransactionSeq(sequence.0.wrapping_add(1))));
             let is_joined = if has_next { self.c.one_in(2) } else { self.is_wrong() };
-            self.made[place].terms = TransactionTerms { until: NonZero::new(until), is_joined };
+            let joined = if is_joined { Joined::Next } else { Joined::No };
+            self.made[place].terms = TransactionTerms { until: NonZero::new(until), joined };
+        }
+        if self.c.one_in(2) {
+            self.make_chains();
+        }
+    }
+
+    /// Lets those that are joined with the next one say their places in a chain; now and then a wrong one.
+    fn make_chains(&mut self) {
+        let with_next = self.made.iter().filter(|t| t.terms.joined == Joined::Next).map(|t| (t.account, t.sequence));
+        let with_next: BTreeSet<(AccountId, TransactionSeq)> = with_next.collect();
+        for place in 0..self.made.len() {
+            let BatchTransaction { account, sequence, terms, .. } = self.made[place];
+            let is_with_one_before = with_next.contains(&(account, TransactionSeq(sequence.0.wrapping_sub(1))));
+            let right = match (is_with_one_before, terms.joined == Joined::Next) {
+                (false, false) => Joined::No,
+                (false, true) => Joined::First,
+                (true, true) => Joined::Middle,
+                (true, false) => Joined::Last,
+            };
+            let any = [Joined::No, Joined::Next, Joined::First, Joined::Middle, Joined::Last];
+            self.made[place].terms.joined = if self.is_wrong() { self.c.pick(&any) } else { right };
         }
     }
 

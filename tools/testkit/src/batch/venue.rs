@@ -36,6 +36,8 @@ pub(super) struct Pending {
     pub(super) refunds: Vec<(AccountId, AssetId, Amount)>,
     /// What each of its accounts costs.
     pub(super) account_fee: Option<AccountFee>,
+    /// Accounts whose keys were replaced since: it sets none of theirs.
+    pub(super) keys_kept: BTreeSet<AccountId>,
 }
 
 /// A venue with one batch market.
@@ -65,6 +67,8 @@ pub struct Venue {
     pub suspended: BTreeSet<AccountId>,
     /// The keys of accounts.
     pub keys: BTreeMap<AccountId, PublicKey>,
+    /// Accounts whose keys were replaced since a transaction was collected that sets them: the next batch sets none of theirs.
+    pub(super) keys_kept: BTreeSet<AccountId>,
     /// The highest number that each account used; 0 if it is not here.
     pub last: BTreeMap<AccountId, u64>,
     /// The number of the block that is next to be cleared.
@@ -92,10 +96,21 @@ impl Venue {
             issuers: BTreeMap::new(),
             suspended: BTreeSet::new(),
             keys: BTreeMap::new(),
+            keys_kept: BTreeSet::new(),
             last: BTreeMap::new(),
             block: 1,
             offers: BTreeMap::new(),
             pending: None,
+        }
+    }
+
+    /// The operator replaces an account's key. Neither these transactions, which are collected, nor those of the closed batch set another.
+    pub fn replace_key(&mut self, account: AccountId, key: PublicKey, collected: &[BatchTransaction]) {
+        self.keys.insert(account, key);
+        let sets_key = |t: &BatchTransaction| t.account == account && matches!(t.operation, BatchOperation::SetKey(_));
+        self.keys_kept.extend(collected.iter().any(sets_key).then_some(account));
+        if let Some(pending) = &mut self.pending {
+            pending.keys_kept.insert(account);
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use walras_engine::{Engine, Numbered};
 use walras_fix_orders::{Catalog, FixServer, FixSettings, Secrecy};
-use walras_gateway::session::{Host, LogonRequest, ReportSettings, Reports, Resend, SessionStart, TransactionFrame};
+use walras_gateway::session::{Host, LogonRequest, OrderNames, ReportSettings, Reports, Resend, SessionStart, TransactionFrame};
 use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Refusal, SourceId,
 };
@@ -14,8 +14,8 @@ use walras_types::{
 };
 use walras_wire::order_entry::ReportsWanted;
 use walras_wire::{
-    AccountCommand, AssetSpec, Command, Event, InstrumentCommand, OpenSession, SessionCommand, SessionEvent, SetTradingPhase,
-    Transfer, VenueCommand, decode_command,
+    AccountCommand, AssetSpec, Command, Event, InstrumentCommand, OpenSession, OrderEvent, SessionCommand, SessionEvent,
+    SetTradingPhase, Transfer, VenueCommand, decode_command,
 };
 
 /// The first day of 2026: SendingTime(52) of the seeds.
@@ -173,8 +173,8 @@ impl Venue {
         let next = self.engine.session(session).expect("it is open").next;
         let start = SessionStart::new(session, next, account, ReportsWanted::After(0), &self.reports);
         server.opened(0, start, None);
-        if let Resend::Found(reports) = self.reports.resend(ACCOUNT, start.reports_from - 1) {
-            reports.for_each(|report| server.report(&report));
+        if let Resend::Found(reports) = self.reports.resend_named(ACCOUNT, start.reports_from - 1) {
+            reports.for_each(|(report, name)| server.report(&report, name));
         }
     }
 
@@ -188,9 +188,13 @@ impl Venue {
             Numbered::Refused(reason) => server.refused(ordinal, reason, None),
         }
         for event in &events {
-            self.reports.on_event(log_index, time, event, |account, report| {
+            let names = match event {
+                Event::Order(OrderEvent::Accepted(_)) | Event::Rejected(_) => [command.name(), None],
+                _ => OrderNames::default(),
+            };
+            self.reports.on_named_event(log_index, time, event, names, |account, report, name| {
                 assert_eq!(account, ACCOUNT);
-                server.report(report);
+                server.report(report, name);
             });
             if let Event::Session(SessionEvent::Closed(_)) = event {
                 server.closed();
@@ -207,6 +211,7 @@ fn venue_hears(stream: &[u8], cut: usize, logon: Option<Vec<u8>>) -> (Vec<(Sessi
     gateway.add_key(key().record(Some(ACCOUNT), permissions).expect("a sound record")).expect("there is room");
     let mut venue = Venue::new();
     let catalog = Catalog::of(venue.engine.instruments().map(|view| view.spec), venue.engine.assets());
+    let catalog = catalog.under(venue.engine.version());
     let mut server = FixServer::new(SETTINGS.with(Clone::clone), Secrecy::Private, Arc::new(catalog), 0, DAY_NS);
     let (mut host, mut done, mut output) = (Notes::default(), Vec::new(), Vec::new());
     if let Some(logon) = logon {

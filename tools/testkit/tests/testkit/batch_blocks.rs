@@ -48,6 +48,7 @@ fn fault_of(reason: DropReason) -> Option<Fault> {
         DropReason::KeyTaken => Fault::KeyTaken,
         DropReason::KeyTwice => Fault::KeyTwice,
         DropReason::KeySetTwice => Fault::KeySetTwice,
+        DropReason::KeyReplaced => Fault::KeyReplaced,
         DropReason::Overdraft => Fault::Overdraft,
         DropReason::Expired => Fault::Expired,
         DropReason::JoinedMissing => Fault::JoinedMissing,

@@ -10,13 +10,13 @@ use walras_engine::versions::NEWEST;
 use walras_types::limits::{AMOUNT_MAX, POOL_FEE_PPM_MAX, POOL_RESERVE_MIN};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission,
-    CreateOffer, CreatePool, DepositToPool, DropReason, Intake, IssuedAmount, LowerBounds, Mu, OfferName, Payment, PoolRule,
-    PublicKey, QualityMax, Rounding, Symbol, TimeNs, TransactionSeq, TransactionTerms, TransferId, WithdrawFromPool,
+    CreateOffer, CreatePool, DepositToPool, DropReason, Intake, IssuedAmount, Joined, LowerBounds, Mu, OfferName, Payment,
+    PoolRule, PublicKey, QualityMax, Rounding, Symbol, TimeNs, TransactionSeq, TransactionTerms, TransferId, WithdrawFromPool,
 };
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{
     AccountCommand, AddBatchAsset, AssetSpec, BatchCommand, BatchEvent, BatchMarketCommand, BatchMarketSpec, CloseBatch, Command,
-    Event, SetAccountKey, SetBatchCurrencies, SetBatchPhase, SetIssuer, SubmitTransaction, Transfer, VenueCommand,
+    Event, SetAccountKey, SetBatchCurrencies, SetBatchPhase, SetIssuer, StepBlock, SubmitTransaction, Transfer, VenueCommand,
 };
 
 const MARKET: BatchMarketId = BatchMarketId(0);
@@ -261,6 +261,45 @@ fn what_a_batch_may_keep_is_collected() {
     assert_eq!(venue.check(SENDER, pay(AccountId(3), A, 5)), Err(DropReason::UnknownRecipient));
 }
 
+/// However many transactions wait: of these only new accounts make recipients possible.
+#[test]
+fn a_recipient_that_no_transaction_opens_is_refused_while_a_block_is_under_way() {
+    for in_steps in [false, true] {
+        let mut venue = Venue::new();
+        if in_steps {
+            venue.0.set_block_steps(0, NonZero::<usize>::MIN);
+        }
+        let (next, mistyped) = (AccountId(2), AccountId(3));
+        // As it is, and after a start from its snapshot.
+        let check = |venue: &Venue| {
+            for venue in [&venue.copy(), venue] {
+                assert_eq!(venue.check(SENDER, pay(next, A, 5)), Ok(()));
+                assert_eq!(venue.check(SENDER, pay(mistyped, A, 5)), Err(DropReason::UnknownRecipient));
+            }
+        };
+        for sequence in 1..=9 {
+            venue.submit(BatchTransaction::new(SENDER, TransactionSeq(sequence), pay(OTHER, A, 5)));
+        }
+        venue.submit(BatchTransaction::new(OTHER, TransactionSeq(1), BatchOperation::CreateAccount(PublicKey([9; 32]))));
+        check(&venue);
+        assert!(venue.close().is_empty());
+        let mut steps = 0;
+        loop {
+            check(&venue);
+            if let Some(next) = venue.0.next_block_step(MARKET) {
+                let step = StepBlock { market: MARKET, block: 1, step: next.number };
+                venue.apply(Command::Batch(BatchCommand::Step(step)));
+                steps += 1;
+            } else if venue.0.batch_to_clear(MARKET).is_some() {
+                venue.clear();
+            } else {
+                break;
+            }
+        }
+        assert_eq!((venue.0.account_count(), steps > 0), (3, in_steps));
+    }
+}
+
 /// A pool of the closed batch exists before the batch that collects is closed.
 #[test]
 fn a_deposit_to_a_pool_of_the_block_under_way_is_not_refused() {
@@ -290,7 +329,7 @@ fn a_deposit_to_a_pool_of_the_block_under_way_is_not_refused() {
 #[test]
 fn a_last_block_that_has_passed_is_refused() {
     let mut venue = Venue::new();
-    let until = |block| TransactionTerms { until: NonZero::new(block), is_joined: false };
+    let until = |block| TransactionTerms { until: NonZero::new(block), ..TransactionTerms::NONE };
     let of = |block| BatchTransaction::new(SENDER, TransactionSeq(1), pay(OTHER, A, 5)).with_terms(until(block));
     assert_eq!(venue.0.check_transaction(MARKET, &of(1)), Ok(()));
     venue.submit(BatchTransaction::new(OTHER, TransactionSeq(1), pay(SENDER, A, 5)));
@@ -300,4 +339,35 @@ fn a_last_block_that_has_passed_is_refused() {
     assert_eq!(venue.0.check_transaction(MARKET, &of(2)), Ok(()));
     venue.clear();
     assert_eq!(venue.0.check_transaction(MARKET, &of(1)), Err(DropReason::Expired));
+}
+
+/// A chain of three of which a batch is closed before all of them have come, whatever order they come in.
+#[test]
+fn no_block_has_a_part_of_a_chain() {
+    use DropReason::{JoinedDropped, JoinedMissing};
+    let sent = |place: usize, joined| {
+        let transaction = BatchTransaction::new(SENDER, TransactionSeq(place as u64 + 1), pay(OTHER, B, 5));
+        transaction.with_terms(TransactionTerms { until: None, joined })
+    };
+    let chain = |place| sent(place, Joined::of_chain(place, 3));
+    let older = |place| sent(place, if place < 2 { Joined::Next } else { Joined::No });
+    // Which numbers each of two blocks drops.
+    let dropped = |of: &dyn Fn(usize) -> BatchTransaction, parts: [&[usize]; 2]| {
+        let mut venue = Venue::new();
+        parts.map(|places| {
+            places.iter().for_each(|place| venue.submit(of(*place)));
+            let dropped = venue.close();
+            venue.clear();
+            dropped.into_iter().map(|((_, sequence), reason)| (sequence, reason)).collect::<Vec<_>>()
+        })
+    };
+    let missing = |sequence: u64| (sequence, JoinedMissing);
+    assert_eq!(dropped(&chain, [&[0], &[1, 2]]), [vec![missing(1)], vec![missing(2), (3, JoinedDropped)]]);
+    assert_eq!(dropped(&chain, [&[0, 1], &[2]]), [vec![(1, JoinedDropped), missing(2)], vec![missing(3)]]);
+    assert_eq!(dropped(&chain, [&[2, 1], &[0]]), [vec![missing(2), (3, JoinedDropped)], vec![missing(1)]]);
+    assert_eq!(dropped(&chain, [&[2, 0], &[1]]), [vec![missing(1), missing(3)], vec![missing(2)]]);
+    assert_eq!(dropped(&chain, [&[2, 0, 1], &[]]), [vec![], vec![]]);
+    // What does not say that it is joined with the one before counts without it.
+    assert_eq!(dropped(&older, [&[0, 1], &[2]]), [vec![(1, JoinedDropped), missing(2)], vec![]]);
+    assert_eq!(dropped(&older, [&[0], &[1, 2]]), [vec![missing(1)], vec![]]);
 }

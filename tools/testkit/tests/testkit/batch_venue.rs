@@ -266,6 +266,7 @@ impl World<'_, '_> {
                     };
                     self.command(command);
                 }
+                4 if self.c.one_in(2) => self.replace_key(account),
                 4 => {
                     let next = AccountId(self.engines[0].account_count());
                     self.command(Command::Account(AccountCommand::Create(next)));
@@ -291,6 +292,17 @@ impl World<'_, '_> {
                 }
             }
             self.sync();
+        }
+    }
+
+    /// The operator gives an account another key.
+    fn replace_key(&mut self, account: AccountId) {
+        let key = PublicKey(std::array::from_fn(|_| self.c.byte()));
+        let set = Command::Account(AccountCommand::SetKey(SetAccountKey { account, key }));
+        match self.command(set)[..] {
+            [Event::Account(AccountEvent::KeySet(_))] => self.judge.replace_key(account, key, &self.collected),
+            [Event::Rejected(_)] => assert!(account.0 >= self.judge.account_count, "{}: {account} has no other key", self.at),
+            ref other => panic!("{other:?}"),
         }
     }
 
@@ -561,6 +573,7 @@ impl World<'_, '_> {
                 Event::Batch(BatchEvent::Burnt(e)) => moves(e.account, e.asset, -i128::from(e.amount.get())),
                 Event::Batch(BatchEvent::AccountFeePaid(e)) => moves(e.account, e.asset, -i128::from(e.amount.get())),
                 Event::Account(AccountEvent::KeySet(e)) => told.push((e.account, e.key)),
+                Event::Batch(BatchEvent::TransactionDropped(e)) => assert_eq!(e.reason, DropReason::KeyReplaced, "{}", self.at),
                 Event::Batch(BatchEvent::Cleared(e)) => {
                     assert_eq!((e.block, e.state_root), (wire.number, roots.state), "{}", self.at);
                     let stated = (wire.certificate.gap_ppb, wire.certificate.unserved_ppb);

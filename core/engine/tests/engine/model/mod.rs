@@ -225,7 +225,10 @@ impl Model {
             }
             Command::Venue(VenueCommand::SetEngineVersion(version)) => {
                 let EngineVersion(later) = version;
-                ensure(later > self.version.max(11) && [12, 13, u16::MAX].contains(&later), RejectReason::EngineVersionInvalid)?;
+                ensure(
+                    later > self.version.max(11) && [12, 13, 14, u16::MAX].contains(&later),
+                    RejectReason::EngineVersionInvalid,
+                )?;
                 self.version = later;
                 events.push(Event::Venue(VenueEvent::EngineVersionSet(version)));
                 Ok(())

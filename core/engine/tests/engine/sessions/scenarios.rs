@@ -69,7 +69,8 @@ fn an_invalid_command_is_rejected_once_in_its_place() {
     let (account, instrument) = (Some(AccountId(0)), Some(InstrumentId(0)));
     let invalid = |content| {
         let (client_order_id, reason) = (Some(ClientOrderId(3)), RejectReason::PriceOutOfRange);
-        Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content: ContentDigest(content) })
+        let content = ContentDigest(content);
+        Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content, name: None })
     };
     let (became, events) = venue.apply_numbered(place(session, 1), invalid(1));
     let at = venue.engine.last_applied().0;

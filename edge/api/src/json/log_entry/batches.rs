@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 use walras_types::{
     BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool, DepositToPool, IssuedAmount,
-    OfferName, Payment, PoolRule, TransactionTerms, WithdrawFromPool,
+    Joined, OfferName, Payment, PoolRule, TransactionTerms, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
@@ -101,13 +101,18 @@ fn transaction(transaction: &BatchTransaction) -> Value {
     fields.insert("kind".to_owned(), kind.into());
     fields.insert("account_id".to_owned(), account.0.into());
     fields.insert("sequence".to_owned(), number(sequence.0));
-    let TransactionTerms { until, is_joined } = terms;
+    let TransactionTerms { until, joined } = terms;
     if let Some(until) = until {
         fields.insert("until_block".to_owned(), number(until.get()));
     }
-    if *is_joined {
-        fields.insert("joined".to_owned(), true.into());
-    }
+    let (key, value): (&str, Value) = match joined {
+        Joined::No => return fields.into(),
+        Joined::Next => ("joined", true.into()),
+        Joined::First => ("chain", "first".into()),
+        Joined::Middle => ("chain", "middle".into()),
+        Joined::Last => ("chain", "last".into()),
+    };
+    fields.insert(key.to_owned(), value);
     fields.into()
 }
 

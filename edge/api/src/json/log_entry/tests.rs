@@ -288,6 +288,7 @@ fn read_command(mut f: Fields) -> Command {
             account: f.maybe_number("account_id").map(|id| AccountId(u32::try_from(id).unwrap())),
             instrument: f.maybe_number("instrument_id").map(|id| InstrumentId(u32::try_from(id).unwrap())),
             client_order_id: f.maybe_number("client_order_id").map(ClientOrderId),
+            name: f.maybe("client_order_name").map(|name| ClientOrderName::new(name.as_str().unwrap()).unwrap()),
             reason: RejectReason::from_number(u16::try_from(f.small("reason")).unwrap()).unwrap(),
             content: ContentDigest(f.number("content")),
         }),
@@ -477,6 +478,7 @@ fn commands() -> Vec<Command> {
             client_order_id: Some(client_order_id),
             reason: RejectReason::PriceOutOfRange,
             content: ContentDigest(EXACT_BELOW),
+            name: ClientOrderName::new("abc-1"),
         }),
         Command::Invalid(InvalidCommand {
             account: None,
@@ -484,6 +486,7 @@ fn commands() -> Vec<Command> {
             client_order_id: None,
             reason: RejectReason::Malformed,
             content: ContentDigest(0),
+            name: None,
         }),
     ];
     all.extend(allocations.map(|allocation| Command::Instrument(InstrumentCommand::Create(spec(allocation)))));

@@ -1,7 +1,7 @@
 //! The thread that finds prices and amounts of closed batches. It works on a share of the market, which does not change before the block
 //! is cleared, so the engine's thread waits for nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -33,9 +33,19 @@ const JOBS_MAX: usize = walras_types::limits::BATCH_MARKETS_MAX;
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The newest last.
-    jobs: Vec<SolveJob>,
+    /// One of each market at most. The first waits longest.
+    jobs: VecDeque<SolveJob>,
     has_stopped: bool,
+}
+
+impl Waiting {
+    /// Adds a job. It takes the place of an older one of its market: no market waits longer because others are asked for again.
+    fn add(&mut self, job: SolveJob) {
+        match self.jobs.iter_mut().find(|other| other.market == job.market) {
+            Some(older) => *older = job,
+            None => self.jobs.push_back(job),
+        }
+    }
 }
 
 type Shared = Arc<(Mutex<Waiting>, Condvar)>;
@@ -65,13 +75,17 @@ impl Solver {
         &self.done
     }
 
-    /// Has a batch solved, in place of any older one of its market, before those of other markets.
+    /// Has a batch solved, in place of any older one of its market, after those that other markets wait for longer.
     pub(in crate::runtime) fn solve(&self, job: SolveJob) {
         let (waiting, wake) = &*self.shared;
-        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.jobs.retain(|other| other.market != job.market);
-        waiting.jobs.push(job);
+        waiting.lock().unwrap_or_else(PoisonError::into_inner).add(job);
         wake.notify_one();
+    }
+
+    /// Drops the jobs that wait and are for blocks which are not to be cleared any more. Each would keep the thread from a block that is,
+    /// and holds a market, which is copied when it changes.
+    pub(in crate::runtime) fn keep(&self, is_wanted: impl FnMut(&SolveJob) -> bool) {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).jobs.retain(is_wanted);
     }
 }
 
@@ -94,7 +108,7 @@ fn next(shared: &Shared) -> Option<SolveJob> {
         if waiting.has_stopped {
             return None;
         }
-        if let Some(job) = waiting.jobs.pop() {
+        if let Some(job) = waiting.jobs.pop_front() {
             return Some(job);
         }
         waiting = wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
@@ -221,6 +235,42 @@ mod tests {
             quality: QualityMax::USUAL,
             attempt,
         }
+    }
+
+    #[test]
+    fn of_three_busy_markets_each_has_its_turn() {
+        let of = |market, attempt| SolveJob { market: BatchMarketId(market), ..job(attempt) };
+        let mut waiting = Waiting::default();
+        waiting.add(of(0, 0));
+        let mut taken = Vec::new();
+        // Each time that a job is taken, one of two other markets has asked: twice, and the later job counts.
+        waiting.add(of(1, 0));
+        for asks in [2, 1, 2, 1, 2] {
+            waiting.add(of(asks, 0));
+            waiting.add(of(asks, 7));
+            let next = waiting.jobs.pop_front().unwrap();
+            taken.push((next.market.0, next.attempt));
+        }
+        assert_eq!(taken, [(0, 0), (1, 7), (2, 7), (1, 7), (2, 7)]);
+    }
+
+    #[test]
+    fn a_block_that_is_not_wanted_any_more_is_not_solved() {
+        let shared = Shared::default();
+        let (_, done) = bounded(1);
+        let solver = Solver { shared: Arc::clone(&shared), done, thread: None };
+        let of = |market, number| {
+            let asked = job(0);
+            SolveJob { market: BatchMarketId(market), place: BlockPlace { number, ..asked.place }, ..asked }
+        };
+        let jobs = [of(0, 7), of(1, 7), of(2, 8)];
+        let held = jobs.each_ref().map(|job| Arc::clone(&job.offers));
+        jobs.into_iter().for_each(|job| solver.solve(job));
+        solver.keep(|job| job.place.number == 8);
+        assert_eq!(held.each_ref().map(Arc::strong_count), [1, 1, 2], "their markets are let go");
+        assert_eq!(next(&shared).map(|job| job.market), Some(BatchMarketId(2)));
+        drop(solver);
+        assert!(next(&shared).is_none(), "it has stopped");
     }
 
     #[test]

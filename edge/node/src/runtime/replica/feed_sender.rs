@@ -13,9 +13,10 @@ use walras_config::FeedOptions;
 use walras_feed::channel::{ChannelId, Trees};
 use walras_feed::control::RelayFigures;
 use walras_feed::publisher::Publisher;
+use walras_feed::recall::RecallCounts;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
-use walras_ports::{NodeFigures, RelayOut, TreeView};
+use walras_ports::{NodeFigures, RecallFigures, RelayOut, TreeView};
 use walras_relay::keeper::{KeeperSettings, OutBecause};
 use walras_relay::lateness::Pieces;
 use walras_relay::live::Live;
@@ -428,6 +429,7 @@ fn look(mut lookout: Lookout, widths: &[usize], is_over: &AtomicBool, counts: &C
 }
 
 fn figures(said: RelayFigures) -> NodeFigures {
+    let RecallCounts { asked, answered, back, given_up } = said.recalls;
     NodeFigures {
         packets: said.first,
         by_hedge: said.hedged,
@@ -438,6 +440,7 @@ fn figures(said: RelayFigures) -> NodeFigures {
         transit_ns_p50: said.transit_ns_p50,
         transit_ns_p99: said.transit_ns_p99,
         late: said.late,
+        recalls: RecallFigures { asked, answered, messages: back, failed: given_up },
     }
 }
 

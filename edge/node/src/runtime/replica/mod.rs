@@ -47,7 +47,7 @@ use walras_ports::{
 };
 use walras_replica::{Derived, Effect, FeedPiece, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
-use walras_sequencer::{GatewayTime, Halt, SignedBy};
+use walras_sequencer::{GatewayTime, Halt, SignedBy, SolveJob};
 use walras_types::{EngineVersion, LogIndex, RejectReason};
 
 use super::batches::{BlockThread, Declared, Solver};
@@ -365,7 +365,10 @@ impl<D: Disk> ReplicaThread<D> {
                 let _ = self.snapshots.send(SnapshotJob::Write { meta, state, kept_in });
             }
             Effect::SendSnapshot { to, meta, message } => self.send_snapshot(to, &meta, &message)?,
-            Effect::Solve(job) => self.solver.solve(job),
+            Effect::Solve(job) => {
+                self.keep_wanted_jobs();
+                self.solver.solve(job);
+            }
             Effect::Run(job) => self.blocks.run(job),
             Effect::Verify(job) => self.verifying.start(job),
             Effect::Answer { waiter, answer } => self.waiters.answer(waiter, answer),
@@ -452,6 +455,7 @@ impl<D: Disk> ReplicaThread<D> {
         while let Ok(solved) = self.solver.done().try_recv() {
             let at = self.at();
             self.replica.on_solved(at, solved);
+            self.keep_wanted_jobs();
         }
         if !self.replica.sequencer().is_leading() {
             return;
@@ -464,6 +468,13 @@ impl<D: Disk> ReplicaThread<D> {
             let at = self.at();
             self.replica.submit(at, command, SignedBy::NOBODY, None);
         }
+    }
+
+    /// Has batches solved only that this replica, as the leader, still waits for.
+    fn keep_wanted_jobs(&self) {
+        let (engine, is_leading) = (self.replica.engine(), self.replica.sequencer().is_leading());
+        let is_place = |job: &SolveJob| engine.batch_to_clear(job.market).is_some_and(|(place, ..)| place == job.place);
+        self.solver.keep(|job| is_leading && is_place(job));
     }
 
     /// Transactions whose signatures were checked.

@@ -24,7 +24,7 @@ use walras_log_reader::refill;
 use walras_log_store::{Disk, RealDisk};
 use walras_ports::{
     ClusterStatus, Doorbell, Feed, HoldStatus, KeyRing, Progress, Queues, ReleaseSource, Request, SharedCatalog, Signatures,
-    Stages, Status, VenueHandle, VenueParts,
+    Stages, Status, VenueHandle, VenueParts, WholeRequests,
 };
 use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, Stop};
@@ -438,6 +438,7 @@ impl ReplicaVenue {
             stages,
             archive: archive.status,
             signatures,
+            whole: WholeRequests::default(),
         });
         let market_data_queue = config.websocket.queue_messages;
         let fix_market_data = market_data_port.map(|port| port.serve(handle.clone(), market_data_queue)).transpose()?;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use walras_gateway::session::{ReportSettings, Reports, Resend};
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, RejectReason, Side, SizeLots, TimeNs,
-    TradeId, TransferId,
+    AccountId, Amount, AssetId, ClientOrderId, ClientOrderName, InstrumentId, LogIndex, OrderId, PriceTicks, RejectReason, Side,
+    SizeLots, TimeNs, TradeId, TransferId,
 };
 use walras_wire::order_entry::{Filled, ReportEvent, TradeRole, decode_report_event};
 use walras_wire::{
@@ -226,4 +226,51 @@ fn damaged_bytes_are_refused_or_are_another_sound_state() {
             assert!(again == damaged, "byte {at}");
         }
     }
+}
+
+/// What accounts call their orders by goes with the reports, and is in a snapshot. Where no order has a text, a snapshot is as it was
+/// before there were any.
+#[test]
+fn texts_of_orders_go_with_their_reports() {
+    let settings = ReportSettings { per_account_max: 90, bytes_max: 1 << 20 };
+    let mut reports = with_accounts(2, settings);
+    let mut without = Vec::new();
+    reports.snapshot(&mut without);
+    assert_eq!(without[..2], [1, 0]);
+    let longest = "x".repeat(ClientOrderName::LEN_MAX);
+    let names = ["a", "bid-7", &longest].map(|text| ClientOrderName::new(text).unwrap());
+    let mut said = Vec::new();
+    for (log_index, name) in (10..).zip(names) {
+        reports.on_named_event(
+            LogIndex(log_index),
+            TimeNs(1),
+            &accepted(0, log_index, 9, 9),
+            [Some(name), None],
+            |account, _, name| {
+                said.push((account.0, name.map(|name| name.to_string())));
+            },
+        );
+    }
+    // Of a trade each party hears its own.
+    let trade = traded(party(0, 10, 7), party(1, 13, 0));
+    reports.on_named_event(LogIndex(13), TimeNs(1), &trade, [Some(names[0]), None], |account, _, name| {
+        said.push((account.0, name.map(|name| name.to_string())));
+    });
+    let of = |text: &str| Some(text.to_owned());
+    assert_eq!(said, [(0, of("a")), (0, of("bid-7")), (0, Some(longest)), (0, of("a")), (1, None)]);
+    let mut bytes = Vec::new();
+    reports.snapshot(&mut bytes);
+    assert_eq!(bytes[..2], [2, 0]);
+    let restored = Reports::restore(&bytes, settings).unwrap();
+    let Resend::Found(found) = restored.resend_named(AccountId(0), 1) else { panic!("they are kept") };
+    let kept: Vec<_> = found.map(|(report, name)| (report.report_seq, report.log_index.0, name)).collect();
+    let [first, second, third] = names.map(Some);
+    assert_eq!(kept, [(2, 10, first), (3, 11, second), (4, 12, third), (5, 13, first)]);
+    assert_eq!(resent(&restored, 0, 3), Ok(vec![(4, 12), (5, 13)]));
+    // Texts in a snapshot of the version that has none, and a text that is none.
+    assert!(Reports::restore(&[&[1, 0], &bytes[2..]].concat(), settings).is_err());
+    let at = bytes.windows(5).position(|window| window == b"bid-7").unwrap();
+    let mut damaged = bytes.clone();
+    damaged[at] = b' ';
+    assert!(Reports::restore(&damaged, settings).is_err());
 }

@@ -233,7 +233,7 @@ fn numbers_that_begin_again_survive_the_replica_above() {
     assert_eq!(heard(&client).last(), said(&[("0", "two", "")]).last());
 }
 
-/// A client goes from the leaf to a replica and back, with its numbers alone.
+/// A client goes from the leaf to a replica and back, with its numbers alone. Its orders' names are too long for a number.
 #[test]
 fn a_session_goes_on_at_a_replica_and_at_the_leaf_again() {
     let mut world = World::new();
@@ -241,14 +241,15 @@ fn a_session_goes_on_at_a_replica_and_at_the_leaf_again() {
     for (round, to) in [LEAF, 1, LEAF, 3].into_iter().enumerate() {
         let line = log_on(&mut world, to, &mut client, false);
         assert!(client.is_logged_on, "round {round}: {:?}", client.logouts);
-        client.send(world.time_ns(), "D", &new_order(&format!("order-{round}"), "29000"));
+        client.send(world.time_ns(), "D", &new_order(&format!("order-of-round/{round}"), "29000"));
         // Its report is not read: the next one has it.
         world.receive(line, &mut client);
         world.pass(20 * MS);
     }
     let line = log_on(&mut world, LEAF, &mut client, false);
     world.exchange(line, &mut client);
-    let expected = [("0", "order-0", ""), ("0", "order-1", ""), ("0", "order-2", ""), ("0", "order-3", "")];
+    let names: Vec<String> = (0..4).map(|round| format!("order-of-round/{round}")).collect();
+    let expected: Vec<_> = names.iter().map(|name| ("0", name.as_str(), "")).collect();
     assert_eq!(heard(&client), said(&expected));
 }
 

@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 
 use walras_engine::{Engine, Numbered};
-use walras_fix_orders::{Catalog, id_of};
+use walras_fix_orders::{Catalog, client_order, id_before, id_of};
 use walras_sequencer::Content;
-use walras_types::{AccountId, ClientOrderId, ContentDigest, LogIndex, OrderId, SessionId, Side, SizeLots};
+use walras_types::{AccountId, ClientOrderId, ClientOrderName, ContentDigest, LogIndex, OrderId, SessionId, Side, SizeLots};
 use walras_wire::order_entry::ReportEvent;
 use walras_wire::{CancelReason, Command, Event, InvalidCommand, OrderCommand, OrderEvent, SessionCommand, SessionEvent};
 
 use super::reports::Expected;
 use crate::cluster::fix::asked::FixAsked;
-use crate::cluster::fix::message::Received;
+use crate::cluster::fix::message::{Received, Spoken};
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
 
@@ -155,7 +155,7 @@ impl FixSessions {
             _ => return Ok(()),
         };
         let id = id_of(message.text(11));
-        if of.asked.values().any(|asked| matches!(asked, FixAsked::New { id: of, .. } if *of == id)) {
+        if of.asked.values().any(|asked| matches!(asked, FixAsked::New { cl_ord_id, .. } if id_of(cl_ord_id) == id)) {
             // A change of an order that was rejected is, to a replica that does not know who asked for what, that order once more.
             match of.outcomes.insert(id, outcome) {
                 None => {}
@@ -183,7 +183,7 @@ impl FixSessions {
             return Some(format!("report {number} of {all}"));
         }
         let unknown = of.asked.values().find(|asked| match asked {
-            FixAsked::New { id, .. } => !of.outcomes.contains_key(id),
+            FixAsked::New { cl_ord_id, .. } => !of.outcomes.contains_key(&id_of(cl_ord_id)),
             FixAsked::Cancel | FixAsked::Replace | FixAsked::MassCancel => false,
         });
         unknown.filter(|_| all <= self.kept).map(|asked| format!("an outcome of {asked:?}"))
@@ -225,23 +225,34 @@ fn must_be_told(report: &Expected) -> bool {
 /// Whether a command is what a message asks.
 fn is_what(asked: Option<&FixAsked>, command: &Command, account: AccountId) -> bool {
     // What the log does not take becomes its own rejection.
-    let is_refused = |id: Option<ClientOrderId>| {
+    let is_refused = |cl_ord_id: Option<&str>| {
         let Command::Invalid(invalid) = command else { return false };
-        invalid.account == Some(account) && (id.is_none() || invalid.client_order_id == id)
+        let is_it = |text: &str| invalid.client_order_id.is_some_and(|id| is_named(text, id, invalid.name));
+        invalid.account == Some(account) && cl_ord_id.is_none_or(is_it)
     };
     match (asked, command) {
         (None, Command::Invalid(InvalidCommand { account: of, content: ContentDigest(0), .. })) => *of == Some(account),
         (None, _) => false,
-        (Some(FixAsked::New { id, side, size }), Command::Order(OrderCommand::New(order))) => {
-            (order.account, order.client_order_id, order.terms.side, order.terms.size) == (account, *id, *side, *size)
-        }
-        (Some(FixAsked::New { id, .. }), _) => is_refused(Some(*id)),
+        (
+            Some(FixAsked::New { cl_ord_id, side, size }),
+            Command::Order(order @ (OrderCommand::New(_) | OrderCommand::NewNamed(_))),
+        ) => order.entered().is_some_and(|new| {
+            let is_it = is_named(cl_ord_id, new.client_order_id, order.name());
+            is_it && (new.account, new.terms.side, new.terms.size) == (account, *side, *size)
+        }),
+        (Some(FixAsked::New { cl_ord_id, .. }), _) => is_refused(Some(cl_ord_id.as_str())),
         (Some(FixAsked::Cancel), Command::Order(OrderCommand::Cancel(cancel))) => cancel.account == account,
         (Some(FixAsked::Replace), Command::Order(OrderCommand::Amend(amend))) => amend.account == account,
         (Some(FixAsked::Replace), _) => is_refused(None),
         (Some(FixAsked::MassCancel), Command::Order(OrderCommand::MassCancel(mass))) => mass.account == account,
         (Some(FixAsked::Cancel | FixAsked::MassCancel), _) => false,
     }
+}
+
+/// Whether the log has an order as its client calls it: by the venue's name, or while the log takes no names by the number from before.
+fn is_named(cl_ord_id: &str, id: ClientOrderId, name: Option<ClientOrderName>) -> bool {
+    let order = client_order(cl_ord_id);
+    (order.id, order.name) == (id, name) || (id_before(cl_ord_id), None) == (id, name)
 }
 
 /// Whether a message says what a report does; `before` are the account's reports up to it.
@@ -251,11 +262,13 @@ fn says(message: &Received, report: &Expected, before: &[Expected], (catalog, ke
         found => Err(format!("{name}({tag}) is {found}, not {wanted}")),
     };
     let order_is = |order_id: OrderId| field(37, "OrderID", &order_id.0.to_string());
+    let spoken = message.spoken().ok_or_else(|| "it is of no version".to_owned())?;
     match &report.event {
         ReportEvent::Filled(e) => {
             order_is(e.order_id)?;
-            field(150, "ExecType", "F")?;
-            field(39, "OrdStatus", if e.open.is_zero() { "2" } else { "1" })?;
+            let status = if e.open.is_zero() { "2" } else { "1" };
+            field(150, "ExecType", if spoken == Spoken::Fix42 { status } else { "F" })?;
+            field(39, "OrdStatus", status)?;
             field(54, "Side", if e.side == Side::Buy { "1" } else { "2" })?;
             // Of an instrument whose numbers are no decimals nothing more is said.
             let Some(listed) = catalog.get(e.instrument) else { return Ok(()) };
@@ -293,7 +306,7 @@ fn says(message: &Received, report: &Expected, before: &[Expected], (catalog, ke
         }
         ReportEvent::Event(Event::Order(OrderEvent::Triggered(e))) => {
             order_is(e.order_id)?;
-            field(150, "ExecType", "D")
+            field(150, "ExecType", if spoken == Spoken::Fix50Sp2 { "L" } else { "D" })
         }
         ReportEvent::Event(Event::Rejected(_)) => field(150, "ExecType", "8"),
         ReportEvent::Event(_) => Err("it is no report of an order".to_owned()),

@@ -67,10 +67,10 @@ impl Checks {
         self.note(checked);
     }
 
-    /// A leaf gateway holds so many packets, and may hold `held_max`.
-    pub(crate) fn on_outlet_holds(&mut self, outlet: usize, held: usize, held_max: usize) {
-        if held > held_max {
-            let detail = format!("leaf gateway {outlet} holds {held} packets, {held_max} at most");
+    /// A leaf gateway has so many packets or gaps, and may have `most`.
+    pub(crate) fn on_outlet_holds(&mut self, outlet: usize, what: &str, count: usize, most: usize) {
+        if count > most {
+            let detail = format!("leaf gateway {outlet} has {count} {what}, {most} at most");
             self.note(Err(Violation::new("readers", detail)));
         }
     }

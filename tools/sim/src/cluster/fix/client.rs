@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::message::{Received, end_of_message, stamp, written};
+use walras_gateway::ClientKey;
+
+use super::message::{Received, Spoken, end_of_message, stamp, written_in};
 
 /// Who a client is.
 #[derive(Clone, Debug)]
@@ -11,8 +13,34 @@ pub(super) struct Names {
     pub(super) own: String,
     /// TargetCompID(56).
     pub(super) venue: String,
-    /// Username(553) and Password(554), as fields.
-    pub(super) credentials: String,
+    /// A key of its account.
+    pub(super) key: ClientKey,
+    /// Its version.
+    pub(super) spoken: Spoken,
+}
+
+impl Names {
+    /// The fields by which a logon of this number proves whose it is, and those that its version needs.
+    fn credentials(&self, seq: u64, now_ns: u64) -> String {
+        let Self { own, venue, key, spoken } = self;
+        let password = || {
+            let token = key.to_token();
+            let (id, secret) = token.split_once('.').expect("a key has an id and a secret");
+            format!("553={id}|554={secret}|")
+        };
+        match spoken {
+            // It has no Username(553): the holder signs.
+            Spoken::Fix42 => {
+                let begin_string = spoken.begin_string();
+                let time = stamp(now_ns);
+                let text = format!("walras-v1\nLOGON\n/fix\n{begin_string}\n{own}\n{venue}\n{seq}\n{time}\n1\nN\n");
+                let raw = format!("{}:{}", key.key_id(), key.sign_bytes(text.as_bytes()));
+                format!("95={}|96={raw}|", raw.len())
+            }
+            Spoken::Fix44 => password(),
+            Spoken::Fix50Sp2 => password() + "1137=9|",
+        }
+    }
 }
 
 /// How far a connection is.
@@ -84,8 +112,9 @@ impl FixClient {
     }
 
     fn message(&self, now_ns: u64, msg_type: &str, seq: u64, header: &str, body: &str) -> Vec<u8> {
-        let Names { own, venue, .. } = &self.names;
-        written(&format!("35={msg_type}|34={seq}|{header}49={own}|52={}|56={venue}|{body}", stamp(now_ns)))
+        let Names { own, venue, spoken, .. } = &self.names;
+        let fields = format!("35={msg_type}|34={seq}|{header}49={own}|52={}|56={venue}|{body}", stamp(now_ns));
+        written_in(spoken.begin_string(), &fields)
     }
 
     fn push(&mut self, now_ns: u64, msg_type: &str, body: &str) {
@@ -101,7 +130,7 @@ impl FixClient {
         self.early.clear();
         self.stage = Stage::LogsOn;
         let next = if self.says_next { format!("789={}|", self.next_in) } else { String::new() };
-        let body = format!("98=0|108=1|{}{next}", self.names.credentials);
+        let body = format!("98=0|108=1|{}{next}", self.names.credentials(self.next_out, now_ns));
         self.push(now_ns, "A", &body);
     }
 
@@ -159,6 +188,9 @@ impl FixClient {
         let seq = message.number(34).ok_or("a message without a number")?;
         if message.text(49) != self.names.venue || message.text(56) != self.names.own {
             return Err(format!("a message for somebody else: {message:?}"));
+        }
+        if message.spoken() != Some(self.names.spoken) {
+            return Err(format!("a message of another version: {message:?}"));
         }
         match (message.text(35), self.stage) {
             (_, Stage::LoggedOut) => return Ok(()),

@@ -4,6 +4,35 @@ use std::fmt::Write as _;
 
 use crate::common::clock::EPOCH_NS;
 
+/// The version of FIX that a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cluster) enum Spoken {
+    Fix42,
+    Fix44,
+    Fix50Sp2,
+}
+
+impl Spoken {
+    /// That of the client in this place: nothing is drawn for it.
+    pub(super) fn of_client(number: usize) -> Self {
+        [Self::Fix44, Self::Fix42, Self::Fix50Sp2][number % 3]
+    }
+
+    /// BeginString(8).
+    pub(super) fn begin_string(self) -> &'static str {
+        match self {
+            Self::Fix42 => "FIX.4.2",
+            Self::Fix44 => "FIX.4.4",
+            Self::Fix50Sp2 => "FIXT.1.1",
+        }
+    }
+
+    /// HandlInst(21), which an order needs before 4.4.
+    pub(super) fn handling(self) -> &'static str {
+        if self == Self::Fix42 { "21=1|" } else { "" }
+    }
+}
+
 /// A message of the venue.
 #[derive(Clone, Debug)]
 pub(in crate::cluster) struct Received {
@@ -47,6 +76,11 @@ impl Received {
         entries
     }
 
+    /// In which version it is.
+    pub(in crate::cluster) fn spoken(&self) -> Option<Spoken> {
+        [Spoken::Fix42, Spoken::Fix44, Spoken::Fix50Sp2].into_iter().find(|spoken| self.text(8) == spoken.begin_string())
+    }
+
     pub(super) fn is_possible_duplicate(&self) -> bool {
         self.get(43) == Some("Y")
     }
@@ -58,9 +92,14 @@ pub(super) fn end_of_message(bytes: &[u8]) -> Option<usize> {
     (bytes.len() >= at + 8).then_some(at + 8)
 }
 
-/// A message; `|` stands for the separator, in `fields` too.
+/// A message of FIX 4.4; `|` stands for the separator, in `fields` too.
 pub(super) fn written(fields: &str) -> Vec<u8> {
-    let text = format!("8=FIX.4.4|9={}|{fields}", fields.len()).replace('|', "\x01");
+    written_in(Spoken::Fix44.begin_string(), fields)
+}
+
+/// The same with another BeginString(8).
+pub(super) fn written_in(begin_string: &str, fields: &str) -> Vec<u8> {
+    let text = format!("8={begin_string}|9={}|{fields}", fields.len()).replace('|', "\x01");
     let sum = text.bytes().fold(0_u8, u8::wrapping_add);
     format!("{text}10={sum:03}\x01").into_bytes()
 }
@@ -88,7 +127,9 @@ mod tests {
         assert_eq!(end_of_message(&bytes[..bytes.len() - 1]), None);
         let message = Received::of(&bytes).unwrap();
         assert_eq!((message.text(35), message.number(34), message.get(58)), ("0", Some(7), None));
-        assert!(message.is_possible_duplicate());
+        assert!(message.is_possible_duplicate() && message.spoken() == Some(Spoken::Fix44));
+        let message = Received::of(&written_in("FIXT.1.1", "35=0|34=7|")).unwrap();
+        assert_eq!(message.spoken(), Some(Spoken::Fix50Sp2));
         assert_eq!(stamp(0), "20231114-22:13:20.000");
         assert_eq!(stamp(7_200_000_000_000), "20231115-00:13:20.000");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use walras_fix_orders::{Catalog, Listed, id_of};
+use walras_fix_orders::{Catalog, Listed};
 use walras_gateway::ClientKey;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::{Choices, Random};
@@ -10,7 +10,7 @@ use walras_types::{AccountId, Side, SizeLots};
 
 use super::asked::FixAsked;
 use super::client::{Broken, FixClient, Names};
-use super::message::{Received, stamp};
+use super::message::{Received, Spoken, stamp};
 use crate::cluster::mutation::Mutation;
 use crate::cluster::places::{LEAVES, LEAVES_FROM};
 use crate::cluster::replica::StreamId;
@@ -73,6 +73,7 @@ struct Named {
 pub(in crate::cluster) struct FixTrader {
     pub(in crate::cluster) account: AccountId,
     names: (String, String),
+    spoken: Spoken,
     client: FixClient,
     pub(super) choices: Choices<'static>,
     pub(super) stream: Option<StreamId>,
@@ -127,14 +128,14 @@ impl FixTrader {
         random: &Random,
         mutation: Option<Mutation>,
     ) -> Self {
-        let token = key.to_token();
-        let (id, secret) = token.split_once('.').expect("a key has an id and a secret");
-        let credentials = format!("553={id}|554={secret}|");
-        let names = (own.to_owned(), venue.to_owned());
-        let of_session = Names { own: own.to_owned(), venue: venue.to_owned(), credentials };
+        let (names, spoken) = ((own.to_owned(), venue.to_owned()), Spoken::of_client(number));
+        // NextExpectedMsgSeqNum(789) came with 4.4.
+        let says_next = says_next && spoken != Spoken::Fix42;
+        let of_session = Names { own: own.to_owned(), venue: venue.to_owned(), key: key.clone(), spoken };
         Self {
             account,
             names,
+            spoken,
             client: FixClient::new(of_session, says_next),
             choices: Choices::of_random(random.fork(number as u64)),
             stream: None,
@@ -157,6 +158,11 @@ impl FixTrader {
     /// SenderCompID(49) and TargetCompID(56) of what it sends.
     pub(in crate::cluster) fn names(&self) -> (&str, &str) {
         (&self.names.0, &self.names.1)
+    }
+
+    /// Whether its logons are good for some seconds only, by the log's time.
+    pub(super) fn signs_logons(&self) -> bool {
+        self.spoken == Spoken::Fix42
     }
 
     pub(super) fn is_logged_on(&self) -> bool {
@@ -218,7 +224,7 @@ impl FixTrader {
                     && self.client.forget_last()
                 {
                     let other = self.new_name();
-                    let what = FixAsked::New { id: id_of(&other), side, size };
+                    let what = FixAsked::New { cl_ord_id: other.clone(), side, size };
                     let body = body.replace(&format!("11={name}|"), &format!("11={other}|"));
                     asked.push((self.client.send(now_ns, "D", body), what));
                 }
@@ -282,7 +288,12 @@ impl FixTrader {
         let c = &mut self.choices;
         let listed = listed[c.below(listed.len() as u64) as usize];
         let named = (!self.orders.is_empty()).then(|| self.orders[c.below(self.orders.len() as u64) as usize].clone());
-        let kind = c.weighted(&[60, 14, 12, 2, 4]);
+        let kind = match c.weighted(&[60, 14, 12, 2, 4]) {
+            // FIX 4.2 has no mass cancel.
+            3 if self.spoken == Spoken::Fix42 => 4,
+            kind => kind,
+        };
+        let handling = self.spoken.handling();
         let time = format!("60={}|", stamp(now_ns));
         match (kind, named) {
             (1, Some(Named { cl_ord_id: orig, symbol, side })) => {
@@ -295,7 +306,8 @@ impl FixTrader {
                 let (price, size) = (commands::price(c, Range::Near), commands::size(c, Range::Near));
                 let (price, size) = (listed.scale.price(price), listed.scale.size(size));
                 let name = self.new_name();
-                let body = format!("11={name}|41={orig}|55={symbol}|54={}|38={size}|40=2|44={price}|{time}", code(side));
+                let terms = format!("38={size}|40=2|44={price}|");
+                let body = format!("11={name}|41={orig}|{handling}55={symbol}|54={}|{terms}{time}", code(side));
                 self.remember(Named { cl_ord_id: name, symbol, side });
                 vec![(self.client.send(now_ns, "G", body), FixAsked::Replace)]
             }
@@ -325,8 +337,9 @@ impl FixTrader {
         };
         let name = self.new_name();
         let symbol = listed.spec.symbol.as_str().to_owned();
-        let body = format!("11={name}|55={symbol}|54={}|38={}|{terms}{time}", code(side), listed.scale.size(size));
-        let asked = FixAsked::New { id: id_of(&name), side, size };
+        let handling = self.spoken.handling();
+        let body = format!("11={name}|{handling}55={symbol}|54={}|38={}|{terms}{time}", code(side), listed.scale.size(size));
+        let asked = FixAsked::New { cl_ord_id: name.clone(), side, size };
         self.unanswered = Some((name.clone(), body.clone(), asked.clone()));
         self.remember(Named { cl_ord_id: name, symbol, side });
         vec![(self.client.send(now_ns, "D", body), asked)]
@@ -339,7 +352,7 @@ impl FixTrader {
         }
     }
 
-    /// A ClOrdID: a number, a short text, or one of which the venue keeps a digest.
+    /// A ClOrdID: a number, a name, or a text that is none and of which the venue keeps a digest.
     fn new_name(&mut self) -> String {
         self.next_name += 1;
         match self.next_name % 5 {

@@ -4,9 +4,10 @@
 //! hold packets until they may be known, ask replicas for what they miss (in the seeds that decide so), and their participants read below
 //! them. Datagrams are lost, doubled, late and overtaken.
 //! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. One
-//! answers and forwards nothing (in the seeds that decide so), and those below it say so. Under fair access leaf gateways also report how
-//! late market data comes to them (in the seeds that decide so), and a relay lies about that. The state machines are the product's
-//! (`walras-relay`, `walras-feed`); this module stands for their drivers in `edge/relay-link` and `edge/node`.
+//! answers and forwards nothing (in the seeds that decide so), and those below it say so. Where a test asks for it, market data surges to
+//! fifteen times its rate. Under fair access leaf gateways also report how late market data comes to them (in the seeds that decide so),
+//! and a relay lies about that. The state machines are the product's (`walras-relay`, `walras-feed`); this module stands for their
+//! drivers in `edge/relay-link` and `edge/node`.
 //!
 //! It listens to the replicas and sends them nothing but those reports, so without them the rest of the venue does the same with it as
 //! without it. Only the run is longer: it lasts until all readers have everything.
@@ -21,6 +22,7 @@ mod reader;
 mod relay;
 mod sender;
 mod shape;
+mod surge;
 mod world;
 
 use std::collections::VecDeque;
@@ -46,6 +48,7 @@ use self::reader::{OutletEnd, Reads};
 use self::relay::{RelayActs, RelayPlace, RelayProcess};
 use self::sender::SenderEnd;
 use self::shape::{DIRECT, OUTLETS, Shape, TREE};
+use self::surge::Surges;
 use super::checks::Checks;
 use super::mutation::Mutation;
 use super::replica::Moment;
@@ -123,6 +126,8 @@ pub(super) struct Overlay {
     reports: Option<LateReports>,
     /// How that travels by which nodes watch which relays bring packets, where they do: kept apart likewise.
     of_copies: Option<Choices<'static>>,
+    /// Where market data surges now and then.
+    surges: Option<Surges>,
     rewind_bytes_max: usize,
     mutation: Option<Mutation>,
     /// By how many times faults are rarer than in a storm.
@@ -154,7 +159,7 @@ impl Overlay {
             mutation.map_or_else(|| Choices::of_random(random.fork(35)).one_in(2), |planted| planted == Mutation::RecallEarly);
         shape.recall = asks.then(|| recall(machines));
         // Planted faults are looked for where nobody watches which relays bring packets.
-        let mut of_copies = mutation.is_none().then(|| Choices::of_random(random.fork(36)));
+        let mut of_copies = mutation.is_none().then(|| Choices::of_random(random.fork(37)));
         shape.has_copies = of_copies.is_some();
         let mute = of_copies.as_mut().and_then(|choices| mute_relay(choices, &shape));
         let mut next_number = 1;
@@ -191,6 +196,7 @@ impl Overlay {
             board: None,
             reports: None,
             of_copies,
+            surges: None,
             rewind_bytes_max,
             mutation,
             rarer,
@@ -219,6 +225,12 @@ impl Overlay {
         self.counts.recalled + self.receivers.iter().map(of).sum::<u64>()
     }
 
+    /// Surges, packets that were sent in them in addition to the venue's, and datagrams for which a socket had no room.
+    pub(super) fn surge_counts(&self) -> [u64; 3] {
+        let [begun, packets] = self.surges.as_ref().map(Surges::counts).unwrap_or_default();
+        [begun, packets, self.links.overflowed]
+    }
+
     /// When something happens next.
     pub(super) fn next_ns(&self) -> u64 {
         self.links.next_ns().map_or(self.tick_ns, |next_ns| next_ns.min(self.tick_ns))
@@ -237,6 +249,9 @@ impl Overlay {
     /// A replica publishes an entry.
     pub(super) fn on_piece(&mut self, around: &mut Around<'_>, replica: usize, piece: &FeedPiece) {
         let Some(host) = around.hosts[replica] else { return };
+        let trees = self.shape.trees;
+        let surged = self.surges.as_mut().and_then(|surges| surges.follow(around.now_ns, trees, piece));
+        let piece = surged.as_ref().unwrap_or(piece);
         let (socket, mut packets) = (self.number(), std::mem::take(&mut self.packets));
         self.sender_of(replica, host);
         let Self { senders, shape, .. } = self;

@@ -16,6 +16,7 @@ use walras_types::LogIndex;
 
 use super::lateness::{Reporter, held_until};
 use super::shape::{self, DIRECT, OWN_TREE, Shape, TREE};
+use super::surge::is_of_surge;
 use crate::cluster::checks::{Checks, Reading};
 use crate::cluster::mutation::Mutation;
 use crate::common::clock::EPOCH_NS;
@@ -53,6 +54,10 @@ impl Reads {
     pub(super) fn on_packet(&mut self, now_ns: u64, packet: &Packet<'_>, checks: &mut Checks) {
         if let Some(Control::GoneBefore { channel, number }) = Control::decode(packet) {
             self.readers.iter_mut().for_each(|reader| reader.gone_before(channel, number));
+            return;
+        }
+        if is_of_surge(packet.header().channel) {
+            // Nobody reads that market.
             return;
         }
         for reader in &mut self.readers {
@@ -137,7 +142,9 @@ impl OutletEnd {
                 checks.on_piece_arrived(release_ns, clock_ns.cast_signed() - release_ns.cast_signed());
             }
         }
-        checks.on_outlet_holds(self.at, self.outlet.held_count(), HELD_MAX);
+        let gaps_max = shape.recall.map_or(0, |recall| recall.runs_max);
+        checks.on_outlet_holds(self.at, "packets", self.outlet.held_count(), HELD_MAX);
+        checks.on_outlet_holds(self.at, "gaps", self.outlet.missing_count(), gaps_max);
     }
 
     /// Packets whose time has come, for all participants.

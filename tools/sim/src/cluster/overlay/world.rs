@@ -12,6 +12,7 @@ use walras_testkit::{Choices, Random};
 use super::board::Board;
 use super::links::Address;
 use super::shape::DIRECT;
+use super::surge::Surges;
 use super::{Around, CUT_NS_MAX, DOWN_NS_MAX, Host, LateReports, OutletEnd, Overlay, Quality, Reads, Receiver};
 use crate::cluster::checks::Checks;
 use crate::cluster::event::Event;
@@ -87,6 +88,7 @@ impl Overlay {
     /// Faults stop. Relays that lie go on lying.
     pub(in crate::cluster) fn heal(&mut self, now_ns: u64) {
         self.links.heal();
+        self.surges.iter_mut().for_each(Surges::end);
         self.fault_ns = None;
         self.board.iter_mut().for_each(|board| board.heal());
         for place in &mut self.relays {
@@ -119,6 +121,12 @@ impl Overlay {
         let relay = choices.below(self.relays.len() as u64) as usize;
         let liar = Some(relay).filter(|_| choices.one_in(2) && self.mutation.is_none());
         self.reports = Some(LateReports { choices, liar, heard: Vec::new() });
+    }
+
+    /// Market data surges now and then, and sockets have little room.
+    pub(in crate::cluster) fn surge_by(&mut self, choices: Choices<'static>) {
+        self.surges = Some(Surges::new(choices, self.shape.trees));
+        self.links.limit();
     }
 
     /// What receivers reported to the senders at these replicas.

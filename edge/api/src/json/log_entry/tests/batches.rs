@@ -4,8 +4,8 @@ use std::num::NonZero;
 
 use walras_types::{
     AccountFee, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer,
-    CreatePool, DepositToPool, Intake, IssuedAmount, LowerBounds, Mu, OfferName, PPB_ALL, Payment, PoolRule, PublicKey, QualityMax,
-    Rounding, TransactionSeq, TransactionTerms, WithdrawFromPool,
+    CreatePool, DepositToPool, Intake, IssuedAmount, Joined, LowerBounds, Mu, OfferName, PPB_ALL, Payment, PoolRule, PublicKey,
+    QualityMax, Rounding, TransactionSeq, TransactionTerms, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
@@ -81,9 +81,10 @@ pub(super) fn commands() -> Vec<Command> {
         Command::Batch(BatchCommand::Step(StepBlock { market: MARKET, block: 12, step: 345 })),
     ];
     let until = NonZero::new(EXACT_BELOW);
-    all.push(submit(operations[1], TransactionTerms { until, is_joined: false }));
-    all.push(submit(operations[3], TransactionTerms { until, is_joined: true }));
-    all.extend(operations.map(|operation| submit(operation, TransactionTerms { until: None, is_joined: true })));
+    all.push(submit(operations[1], TransactionTerms { until, ..TransactionTerms::NONE }));
+    let of_chain = [0, 1, 2].map(|place| Joined::of_chain(place, 3));
+    all.extend(of_chain.map(|joined| submit(operations[3], TransactionTerms { until, joined })));
+    all.extend(operations.map(|operation| submit(operation, TransactionTerms { until: None, joined: Joined::Next })));
     all.extend(operations.map(|operation| submit(operation, TransactionTerms::NONE)));
     all
 }
@@ -194,7 +195,18 @@ fn read_transaction(mut f: Fields) -> BatchTransaction {
     let kind = f.text("kind");
     let (account, sequence) = (f.account(), TransactionSeq(f.number("sequence")));
     let until = f.maybe_number("until_block").map(|block| NonZero::new(block).unwrap());
-    let terms = TransactionTerms { until, is_joined: f.maybe("joined").is_some_and(|joined| joined.as_bool().unwrap()) };
+    let is_with_next = f.maybe("joined").is_some_and(|joined| joined.as_bool().unwrap());
+    let joined = match f.maybe("chain") {
+        None if is_with_next => Joined::Next,
+        None => Joined::No,
+        Some(place) => match place.as_str().unwrap() {
+            "first" => Joined::First,
+            "middle" => Joined::Middle,
+            "last" => Joined::Last,
+            other => panic!("{other}"),
+        },
+    };
+    let terms = TransactionTerms { until, joined };
     let f = &mut f;
     let operation = match kind.as_str() {
         "create_account" => BatchOperation::CreateAccount(PublicKey(read_hash(&f.text("key")))),

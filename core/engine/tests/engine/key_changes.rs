@@ -1,0 +1,160 @@
+//! The operator replaces an account's key while a transaction of the account is on its way that sets another.
+
+use std::num::NonZero;
+
+use walras_batch::ProposedClearing;
+use walras_engine::Engine;
+use walras_types::*;
+use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
+use walras_wire::*;
+
+use crate::venue::{BTC, USD, Venue, opening};
+
+const MARKET: BatchMarketId = BatchMarketId(0);
+const ACCOUNT: AccountId = AccountId(0);
+const STOLEN: PublicKey = PublicKey([1; 32]);
+const OF_THIEF: PublicKey = PublicKey([2; 32]);
+const OF_OPERATOR: PublicKey = PublicKey([3; 32]);
+
+/// An open batch market under a version, and an account with a key. Blocks go on in steps, each as small as can be, or in one entry.
+fn venue(version: u16, in_steps: bool) -> Venue {
+    let mut venue = Venue::new();
+    go_in_steps(&mut venue, in_steps);
+    let spec = BatchMarketSpec {
+        market: MARKET,
+        symbol: Symbol::new("MAIN").unwrap(),
+        commission: Commission::new(15).unwrap(),
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::BestEffort,
+        quality: QualityMax::NONE,
+        intake: Intake::Filter,
+        interval_ns: 500_000_000,
+        transactions_max: 100,
+        domain: [7; 32],
+    };
+    let mut commands = vec![Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(version)))];
+    commands.extend(opening(1, 1_000_000, &[]));
+    commands.push(Command::BatchMarket(BatchMarketCommand::Create(spec)));
+    for asset in [BTC, USD] {
+        commands.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset })));
+    }
+    let phase = BatchPhase::Open;
+    commands.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase })));
+    commands.push(set_by_operator(STOLEN));
+    for command in commands {
+        let events = venue.apply(command);
+        assert!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{command:?}: {events:?}");
+    }
+    venue
+}
+
+fn go_in_steps(venue: &mut Venue, in_steps: bool) {
+    if in_steps {
+        venue.engine.set_block_steps(0, NonZero::<usize>::MIN);
+    }
+}
+
+fn set_by_operator(key: PublicKey) -> Command {
+    Command::Account(AccountCommand::SetKey(SetAccountKey { account: ACCOUNT, key }))
+}
+
+/// The account sends a transaction that sets its key.
+fn set_by_account(venue: &mut Venue, key: PublicKey) {
+    let transaction = BatchTransaction::new(ACCOUNT, venue.engine.next_transaction(ACCOUNT), BatchOperation::SetKey(key));
+    let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
+    let events = venue.apply(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())));
+    assert!(matches!(events[..], [Event::Batch(BatchEvent::TransactionCollected(_))]), "{events:?}");
+}
+
+/// One more entry of the market; `None` where its block is done and nothing is collected.
+fn go_on(venue: &mut Venue) -> Option<Vec<Event>> {
+    let view = venue.engine.batch_market(MARKET).unwrap();
+    let (market, block, collected) = (MARKET, view.next_block, view.collected);
+    if let Some(next) = venue.engine.next_block_step(MARKET) {
+        return Some(venue.apply(Command::Batch(BatchCommand::Step(StepBlock { market, block, step: next.number }))));
+    }
+    if let Some((place, offers, ..)) = venue.engine.batch_to_clear(MARKET) {
+        let nothing = ProposedClearing { place: Some(place), ..ProposedClearing::of_nothing(&offers) };
+        drop(offers);
+        let (next, mut events) = (venue.engine.last_applied().next(), Vec::new());
+        venue.engine.apply_clearing(next, venue.now, &nothing.to_wire(MARKET).unwrap(), &mut events);
+        venue.engine.check_invariants();
+        return Some(events);
+    }
+    (collected > 0).then(|| venue.apply(Command::Batch(BatchCommand::Close(CloseBatch { market, block }))))
+}
+
+/// A start from the snapshot of the state as it is.
+fn restored(venue: &Venue, in_steps: bool) -> Venue {
+    let mut bytes = Vec::new();
+    venue.engine.snapshot(&mut bytes);
+    let mut engine = Engine::restore(&bytes).unwrap();
+    assert_eq!(engine.state_hash(), venue.engine.state_hash());
+    let mut frozen = Vec::new();
+    engine.freeze().snapshot(&mut frozen);
+    assert!(frozen == bytes, "what is kept for a snapshot has all of the state");
+    let mut venue = Venue { engine, now: venue.now };
+    go_in_steps(&mut venue, in_steps);
+    venue
+}
+
+/// The thief sends a key of its own; after so many of the block's entries the operator sets another. How many entries the block took, and
+/// what happened.
+fn run(version: u16, in_steps: bool, operator_after: usize) -> (usize, Vec<Event>, Venue) {
+    let (mut venue, mut events) = (venue(version, in_steps), Vec::new());
+    set_by_account(&mut venue, OF_THIEF);
+    for entries in 0.. {
+        if entries == operator_after {
+            let set = venue.apply(set_by_operator(OF_OPERATOR));
+            assert!(matches!(set[..], [Event::Account(AccountEvent::KeySet(_))]), "{set:?}");
+            venue = restored(&venue, in_steps);
+        }
+        match go_on(&mut venue) {
+            Some(more) => events.extend(more),
+            None => return (entries, events, venue),
+        }
+    }
+    unreachable!("a block ends")
+}
+
+#[test]
+fn a_key_that_the_operator_sets_is_not_undone_by_a_transaction_from_before() {
+    for in_steps in [false, true] {
+        let (entries, _, venue) = run(14, in_steps, usize::MAX);
+        assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_THIEF), "nobody came in between");
+        assert!(entries >= if in_steps { 5 } else { 2 }, "{entries} entries");
+        for operator_after in 0..=entries {
+            let (_, events, mut venue) = run(14, in_steps, operator_after);
+            let at = format!("after {operator_after} of {entries} entries");
+            assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_OPERATOR), "{at}");
+            assert_eq!(venue.engine.account_of_key(&OF_THIEF), None, "{at}");
+            // Either the block had set the key by then, or it says that it did not.
+            let is_set = events.iter().any(|event| matches!(event, Event::Account(AccountEvent::KeySet(_))));
+            let reasons = events.iter().filter_map(|event| match event {
+                Event::Batch(BatchEvent::TransactionDropped(TransactionDropped { account: ACCOUNT, reason, .. })) => Some(*reason),
+                _ => None,
+            });
+            let expected = if is_set { vec![] } else { vec![DropReason::KeyReplaced] };
+            assert_eq!(reasons.collect::<Vec<_>>(), expected, "{at}");
+            assert!(is_set || operator_after < entries, "{at}");
+            // The next block sets the account's key as ever, this one too.
+            set_by_account(&mut venue, OF_THIEF);
+            while go_on(&mut venue).is_some() {}
+            assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_THIEF), "{at}");
+        }
+        // Logs of version 13 say what they said.
+        let (_, events, venue) = run(13, in_steps, 0);
+        assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_THIEF));
+        assert!(!events.iter().any(|event| matches!(event, Event::Batch(BatchEvent::TransactionDropped(_)))), "{events:?}");
+    }
+}
+
+/// A key that is set to what it was, or one of an account that had none, leaves what was sent before as it is.
+#[test]
+fn a_key_that_stays_the_same_replaces_none() {
+    let mut venue = venue(14, false);
+    set_by_account(&mut venue, OF_THIEF);
+    venue.apply(set_by_operator(STOLEN));
+    while go_on(&mut venue).is_some() {}
+    assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_THIEF));
+}

@@ -1,0 +1,218 @@
+//! Requests of several commands run to their end, also where the client hangs up between two of them, or has waited for too long.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tungstenite::Message;
+use walras_access::connections::Doors;
+use walras_access::{now, operator_key_file};
+use walras_api::http::{App, Server};
+use walras_client::{headers, read_key, sign};
+use walras_gateway::{ClientKey, Request};
+use walras_ports::{Doorbell, Inbound, VenueHandle};
+
+use crate::support::{Market, PATIENCE, Venue, config, limit, until};
+
+/// Further ports of a venue. Their commands reach it when the test lets them.
+struct Ports {
+    commands: Receiver<Inbound>,
+    onward: Sender<Inbound>,
+    doorbell: Doorbell,
+    http: SocketAddr,
+    binance: SocketAddr,
+    _stop: watch::Sender<bool>,
+    _runtime: Runtime,
+}
+
+impl Ports {
+    /// Requests are answered within `patience_ms`.
+    fn open(venue: &Venue, patience_ms: u64) -> Self {
+        let mut config = config();
+        config.binance.listen = "127.0.0.1:0".into();
+        config.http.request_timeout_ms = patience_ms;
+        let mut parts = venue.node().venue().parts();
+        let (onward, doorbell) = (parts.commands.clone(), parts.doorbell.clone());
+        let (commands_in, commands) = bounded(16);
+        parts.commands = commands_in;
+        let (handle, access, config) = (VenueHandle::new(parts), Arc::clone(venue.node().access()), Arc::new(config));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let (stop, stopping) = watch::channel(false);
+        let (server, facade) = {
+            let _context = runtime.enter();
+            (Server::bind(&config).unwrap(), walras_binance::bind(&config).unwrap().unwrap())
+        };
+        let (http, binance) = (server.address(), facade.address());
+        let threads = runtime.handle().clone();
+        let app = App {
+            venue: handle.clone(),
+            access: Arc::clone(&access),
+            config: Arc::clone(&config),
+            clock: None,
+            shards: None,
+            requests: threads.clone(),
+            readers: threads.clone(),
+            stopping: stopping.clone(),
+        };
+        let facade_app = walras_binance::App::new(handle.clone(), access, Arc::clone(&config), threads, stopping.clone());
+        let (places, status) = (config.places(), handle.status().clone());
+        let doors = Doors::new(places);
+        runtime.spawn(walras_binance::serve(Some(facade), facade_app, status.clone(), (doors.clone(), places)));
+        runtime.spawn(server.serve(walras_api::router(app), config, status, (doors, places), stopping));
+        Self { commands, onward, doorbell, http, binance, _stop: stop, _runtime: runtime }
+    }
+
+    /// The next command. Its sender waits.
+    fn next(&self) -> Inbound {
+        self.commands.recv_timeout(PATIENCE).expect("a command comes")
+    }
+
+    fn pass(&self, command: Inbound) {
+        self.onward.send(command).unwrap();
+        self.doorbell.ring();
+    }
+
+    /// Sends a request and hangs up once its first command is on its way. Its further commands come all the same.
+    fn hang_up(&self, to: SocketAddr, path: &str, heads: &str, body: &str, commands: usize) {
+        let mut stream = TcpStream::connect(to).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let length = body.len();
+        let request = format!("POST {path} HTTP/1.1\r\nHost: {to}\r\nContent-Length: {length}\r\n{heads}\r\n{body}");
+        stream.write_all(request.as_bytes()).unwrap();
+        let first = self.next();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer.is_empty(), "the server has closed the connection without an answer");
+        self.pass(first);
+        for _ in 1..commands {
+            self.pass(self.next());
+        }
+    }
+
+    /// A request of the dialect, signed.
+    fn hang_up_binance(&self, key: &ClientKey, path: &str, text: &str, commands: usize) {
+        let text = format!("{text}&timestamp={}", now().0 / 1_000_000);
+        let text = format!("{text}&signature={}", key.sign_text(text.as_bytes()));
+        self.hang_up(self.binance, path, &format!("X-MBX-APIKEY: {}\r\n", key.key_id()), &text, commands);
+    }
+
+    /// A request of the venue's own API, signed.
+    fn hang_up_own(&self, key: &ClientKey, path: &str, body: &Value, commands: usize) {
+        let body = body.to_string();
+        let fields = sign(key, &Request { method: "POST", path, body: body.as_bytes() });
+        let heads: String = headers(&fields).iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        self.hang_up(self.http, path, &heads, &body, commands);
+    }
+}
+
+fn open(market: &Market) -> Vec<Value> {
+    let orders = market.alice.signed("GET", "/v1/orders", None).unwrap();
+    orders["orders"].as_array().unwrap().clone()
+}
+
+fn names(market: &Market) -> Vec<String> {
+    open(market).iter().map(|order| order["client_order_id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn cancel_all(market: &Market) {
+    market.alice.signed("DELETE", "/v1/orders", None).unwrap();
+    assert_eq!(open(market), Vec::<Value>::new());
+}
+
+const OCO: [(&str, &str); 7] = [
+    ("symbol", "BTCUSD"),
+    ("side", "BUY"),
+    ("quantity", "0.1"),
+    ("aboveType", "STOP_LOSS"),
+    ("aboveStopPrice", "31000"),
+    ("belowType", "LIMIT_MAKER"),
+    ("belowPrice", "28000"),
+];
+const OTOCO: &str = "symbol=BTCUSD&workingType=LIMIT&workingTimeInForce=GTC&workingSide=BUY&workingQuantity=0.1&workingPrice=29000\
+                     &pendingSide=SELL&pendingQuantity=0.1&pendingAboveType=TAKE_PROFIT&pendingAboveStopPrice=31000\
+                     &pendingBelowType=STOP_LOSS&pendingBelowStopPrice=28000";
+const REPLACE: &str = "symbol=BTCUSD&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.1&price=28000&newClientOrderId=8\
+                       &cancelReplaceMode=STOP_ON_FAILURE&cancelOrigClientOrderId=7";
+
+/// The two orders of a list are linked.
+fn are_linked(orders: &[Value]) -> bool {
+    orders.len() == 2
+        && orders[0]["linked_order_id"] == orders[1]["order_id"]
+        && orders[1]["linked_order_id"] == orders[0]["order_id"]
+}
+
+#[test]
+fn a_client_that_hangs_up_between_two_commands_leaves_no_half() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let ports = Ports::open(&venue, 60_000);
+    let key = &market.alice_key;
+
+    let oco = OCO.map(|(name, value)| format!("{name}={value}")).join("&");
+    ports.hang_up_binance(key, "/api/v3/orderList/oco", &oco, 2);
+    until("both orders of the list stand", || are_linked(&open(&market)));
+    cancel_all(&market);
+
+    ports.hang_up_binance(key, "/api/v3/orderList/otoco", OTOCO, 3);
+    until("the working order and its two pending ones stand", || open(&market).len() == 3);
+    cancel_all(&market);
+
+    market.order(&market.alice, &limit(7, "buy", "0.1", "29000"));
+    ports.hang_up_binance(key, "/api/v3/order/cancelReplace", REPLACE, 2);
+    until("the order is replaced", || names(&market) == ["8"]);
+    cancel_all(&market);
+
+    let mut bracket = limit(9, "buy", "1", "29900");
+    bracket["take_profit"] = json!({"trigger": "31000"});
+    bracket["stop_loss"] = json!({"trigger": "29000"});
+    ports.hang_up_own(key, "/v1/orders", &bracket, 3);
+    until("the order and its two exits stand", || open(&market).len() == 3);
+    cancel_all(&market);
+
+    // What is refused behind the first command is undone: here the entry costs more than there is.
+    bracket["size"] = "90".into();
+    ports.hang_up_own(key, "/v1/orders", &bracket, 5);
+    until("nothing is left", || open(&market).is_empty());
+
+    let operator = read_key(&operator_key_file(&venue.dir)).unwrap();
+    ports.hang_up_own(&operator, "/v1/admin/batches", &json!({"name": "main", "assets": ["BTC", "USD"]}), 4);
+    until("the batch market is open", || market.operator.get("/v1/batches").unwrap()["batches"][0]["phase"] == "open");
+}
+
+/// Parameters with a signature, as the WebSocket API takes it: over all of them by name.
+fn signed_params(key: &ClientKey, params: &[(&str, &str)]) -> Value {
+    let (id, stamp) = (key.key_id().to_string(), (now().0 / 1_000_000).to_string());
+    let mut all = params.to_vec();
+    all.extend([("apiKey", id.as_str()), ("timestamp", stamp.as_str())]);
+    all.sort_unstable();
+    let text = all.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+    let signature = key.sign_text(text.as_bytes());
+    all.push(("signature", signature.as_str()));
+    all.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect::<Map<_, _>>().into()
+}
+
+#[test]
+fn a_client_that_has_waited_for_too_long_leaves_no_half() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let ports = Ports::open(&venue, 50);
+    let (mut socket, _) = tungstenite::connect(format!("ws://{}/ws-api/v3", ports.binance)).unwrap();
+    let asked = json!({"id": 1, "method": "orderList.place.oco", "params": signed_params(&market.alice_key, &OCO)});
+    socket.send(Message::text(asked.to_string())).unwrap();
+    let first = ports.next();
+    let answer = loop {
+        if let Message::Text(text) = socket.read().unwrap() {
+            break serde_json::from_str::<Value>(&text).unwrap();
+        }
+    };
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(504), &json!(-1007)), "{answer}");
+    assert_eq!(open(&market), Vec::<Value>::new(), "its first command was held back");
+    ports.pass(first);
+    ports.pass(ports.next());
+    until("both orders of the list stand", || are_linked(&open(&market)));
+}
