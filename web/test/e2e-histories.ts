@@ -50,7 +50,8 @@ export async function historySteps(browser: Browser): Promise<void> {
 }
 
 const WAITS: OrderWaits = {
-  gateway_ns: 21_400, sequencer_ns: 312_000, log_ns: 540_600, decided_ns: 852_600, report_ns: 26_000, total_ns: 900_000, late_ns: 0,
+  leaf_ns: null, gateway_ns: 21_400, sequencer_ns: 312_000, log_ns: 540_600, decided_ns: 852_600, report_ns: 26_000, total_ns: 900_000,
+  late_ns: 0,
 };
 
 /** From the list of open orders by keyboard, then from the history, then from the account; and where the replica knows less. */

@@ -52,6 +52,8 @@ const REQUIRED: &[&str] = &[
     "n1000_vs_n100",
     "window_1us_percent_n100",
     "window_1us_percent_n1000",
+    "window_1us_product_percent_n100",
+    "window_1us_product_percent_n1000",
     "loq_burst_ratio",
     "loq_latency_ratio",
     "leaf_cpu_us_per_order",

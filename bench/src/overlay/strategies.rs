@@ -60,8 +60,8 @@ const APART: Duration = Duration::from_micros(5);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Nanoseconds of each message, from the moment before this thread gives it to the strategy's queue until the strategy has been
-/// called with it and has returned. The strategy's thread spins at the queue. A gateway does the same, but rings a doorbell to wake
-/// a thread that sleeps.
+/// called with it and has returned. The strategy's thread spins at the queue, as that of a strategy with `spin = true` in a gateway. The
+/// default there is a thread that sleeps until a doorbell wakes it, which is not measured.
 fn released(strategy: &mut Strategy, count: u64) -> anyhow::Result<Vec<f64>> {
     let (inbox, inlet) = inbox::queue(&[], 64, Doorbell::default());
     let (begun, released_ns, is_over) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
@@ -150,8 +150,9 @@ pub(super) fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.note(
         "wasm_delivery: a released message of 466 bytes is copied into a strategy's memory, its fuel is filled up, and it is called and \
          returns; means of 1,000 calls each. wasm_release: from the moment before it is given to the strategy's queue until the strategy \
-         has been called and has returned, on another thread that spins at the queue; single messages, 5 us apart, with two readings of \
-         the clock. A gateway's strategies sleep: to wake one takes a system call and the scheduler's time, which is in neither",
+         has been called and has returned, on another thread that spins at the queue, as that of a strategy with `spin = true`; single \
+         messages, 5 us apart, with two readings of the clock. By default a strategy's thread sleeps: to wake it takes a system call and \
+         the scheduler's time, which is in neither",
     );
     Ok(())
 }

@@ -270,6 +270,14 @@ impl Outcomes {
         &self.bytes[start..self.ends[place] as usize]
     }
 
+    /// All of them, in ascending order of the names: O(count).
+    pub fn all(&self) -> impl Iterator<Item = (OfferName, BlockOutcome)> + '_ {
+        self.names.iter().enumerate().filter_map(|(place, number)| {
+            let name = OfferName::of_number(*number);
+            Some((name, BlockOutcome::read(name, self.content(place))?))
+        })
+    }
+
     /// What came under a name: O(log count).
     #[must_use]
     pub fn get(&self, name: OfferName) -> Option<BlockOutcome> {

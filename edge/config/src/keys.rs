@@ -375,6 +375,9 @@ sections! {
         memory_kib: u32 = 16384_u16;
         /// The file of the certificate that order entry shows, where it has TLS (`order-entry.crt` of the gateway's data folder).
         trust: String = "";
+        /// Whether the strategy's thread looks at its queue again and again instead of sleeping. It then takes a whole core, and saves
+        /// the time in which the kernel wakes it, once for each release.
+        spin: bool = false;
     }
     order_entry: Once /// The binary order-entry port (`docs/order-entry.md`).
     OrderEntry {

@@ -34,6 +34,8 @@ pub struct StrategyOptions {
     pub memory_bytes: usize,
     /// The certificates that order entry may show with TLS.
     pub trust: Option<PathBuf>,
+    /// Its thread does not sleep.
+    pub spin: bool,
 }
 
 fn wrong(name: &str, detail: impl Into<String>) -> ConfigError {
@@ -77,7 +79,8 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
 pub(super) fn options(config: &Config) -> Result<Vec<StrategyOptions>, ConfigError> {
     check(config)?;
     let option = |strategy: &Strategy| {
-        let Strategy { name, file, key, account, channels, queue_packets, fuel_per_call, memory_kib, trust } = strategy.clone();
+        let Strategy { name, file, key, account, channels, queue_packets, fuel_per_call, memory_kib, trust, spin } =
+            strategy.clone();
         StrategyOptions {
             name,
             file: file.into(),
@@ -88,6 +91,7 @@ pub(super) fn options(config: &Config) -> Result<Vec<StrategyOptions>, ConfigErr
             fuel_per_call,
             memory_bytes: (memory_kib as usize) << 10,
             trust: (!trust.is_empty()).then(|| trust.into()),
+            spin,
         }
     };
     Ok(config.strategies.iter().map(option).collect())
@@ -108,10 +112,12 @@ mod tests {
 
     #[test]
     fn a_section_for_each() {
-        let config = parse(&format!("{SOUND}[[strategies]]\nname = \"b\"\nfile = \"b.wat\"\nkey = \"b.key\"\n")).unwrap();
+        let more = "[[strategies]]\nname = \"b\"\nfile = \"b.wat\"\nkey = \"b.key\"\nspin = true\n";
+        let config = parse(&format!("{SOUND}{more}")).unwrap();
         let all = options(&config).unwrap();
         assert_eq!((all.len(), all[0].channels[0], all[0].memory_bytes), (2, 0x0100_0005, 128 << 10));
         assert_eq!((all[0].account, &all[1].trust, all[1].queue_packets), (AccountId(3), &None, 4_096));
+        assert_eq!([all[0].spin, all[1].spin], [false, true]);
     }
 
     #[test]

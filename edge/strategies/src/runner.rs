@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
@@ -29,8 +29,10 @@ const DOORBELL: Token = Token(0);
 const SOCKET: Token = Token(1);
 /// Packets that are taken before the socket is looked at again.
 const PACKETS_PER_ROUND: usize = 32;
-/// The longest sleep.
+/// The longest sleep, or turn of a thread that spins.
 const WAIT: Duration = Duration::from_millis(100);
+/// Looks into the queue of a thread that spins from one look at its socket to the next, which is a system call.
+const LOOKS_PER_POLL: usize = 256;
 /// How often it is said that packets were missed.
 const SAY_EVERY_NS: u64 = 10_000_000_000;
 const READ_BYTES: usize = 16 << 10;
@@ -100,6 +102,8 @@ struct Runner {
     poll: Poll,
     doorbell: Doorbell,
     is_over: Arc<AtomicBool>,
+    /// It does not sleep while it waits.
+    spins: bool,
     /// The participant's names of the orders that its unanswered commands concern, by their numbers.
     unanswered: VecDeque<(SessionSeq, i64)>,
     events: Vec<ClientEvent>,
@@ -122,7 +126,8 @@ impl Runner {
         entry: EntryAddress,
         is_over: &Arc<AtomicBool>,
     ) -> Result<(Self, Inbox, Doorbell), StartError> {
-        let StrategyOptions { name, file, key, account, channels, queue_packets, fuel_per_call, memory_bytes, trust } = options;
+        let StrategyOptions { name, file, key, account, channels, queue_packets, fuel_per_call, memory_bytes, trust, spin } =
+            options;
         let limits = StrategyLimits { fuel_per_call: *fuel_per_call, memory_bytes: *memory_bytes };
         let fault = |error: &dyn std::fmt::Display| refused(name, error);
         let strategy = host.load_file(file, limits, *account).map_err(|error| fault(&error))?;
@@ -154,6 +159,7 @@ impl Runner {
             poll,
             doorbell: doorbell.clone(),
             is_over: Arc::clone(is_over),
+            spins: *spin,
             unanswered: VecDeque::new(),
             events: Vec::new(),
             report: Vec::new(),
@@ -165,17 +171,20 @@ impl Runner {
     }
 
     fn run(mut self) {
-        info!("strategy {:?} runs", self.name);
+        info!("strategy {:?} runs{}", self.name, if self.spins { "; it spins on a core of its own" } else { "" });
         let mut ready = Events::with_capacity(8);
         while !self.is_over.load(Ordering::Relaxed) {
             let wait = self.wait();
-            if let Err(error) = self.poll.poll(&mut ready, Some(wait))
+            if let Err(error) = self.wait_for(&mut ready, wait)
                 && error.kind() != ErrorKind::Interrupted
             {
                 error!("strategy {:?} is stopped: waiting failed: {error}", self.name);
                 return;
             }
-            self.doorbell.heard();
+            // A thread that spins needs no ring for each packet: the bell is left as rung.
+            if !self.spins {
+                self.doorbell.heard();
+            }
             match self.round() {
                 Ok(Next::GoOn) => {}
                 Ok(Next::End) => return,
@@ -183,6 +192,26 @@ impl Runner {
                     error!("strategy {:?} is stopped: {why}. Its open orders are cancelled", self.name);
                     return;
                 }
+            }
+        }
+    }
+
+    /// Waits until something comes, as long as it may. A thread that spins looks again and again.
+    fn wait_for(&mut self, ready: &mut Events, wait: Duration) -> io::Result<()> {
+        if !self.spins {
+            return self.poll.poll(ready, Some(wait));
+        }
+        let begun = Instant::now();
+        loop {
+            self.poll.poll(ready, Some(Duration::ZERO))?;
+            if !ready.is_empty() || begun.elapsed() >= wait {
+                return Ok(());
+            }
+            for _ in 0..LOOKS_PER_POLL {
+                if !self.inlet.is_empty() || self.is_over.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                std::hint::spin_loop();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A multicast with hold and release: receivers with clocks of their own report their delays up the tree, the sender sets deadlines,
-//! and receivers hold what comes early. Deadlines and reports are those of `protocol/relay`, the hold is that of
-//! `protocol/fair-access`.
+//! and receivers hold what comes early. Deadlines and reports are those of `walras_relay::deadline`, which a venue does not use: it steers
+//! as [`crate::product`] does. The hold is that of `protocol/fair-access`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 use walras_fair_access::release::{Hold, HoldSettings};
 use walras_random::Random;
 use walras_relay::deadline::{Deadlines, Gather, ReceiverDelays, Report, ReportSettings, Rule};
+use walras_relay::packet::Header;
 use walras_relay::tree::Tree;
 
 use crate::latency::{BEGIN_NS, RATE};
@@ -39,11 +40,42 @@ pub struct Released<'r> {
     pub held_ns: &'r [u32],
 }
 
-struct Receiver {
+/// A receiver's clock and hold.
+pub(crate) struct Holder {
     /// What its clock is ahead.
     clock_ns: i64,
-    delays: ReceiverDelays,
     hold: Hold<()>,
+}
+
+impl Holder {
+    /// With a clock that is off as clocks are.
+    pub(crate) fn new(random: &mut Random) -> Self {
+        Self { clock_ns: (CLOCK_NS * normal(random)) as i64, hold: Hold::new(HOLD) }
+    }
+
+    /// What its clock shows then.
+    pub(crate) fn clock(&self, true_ns: u64) -> u64 {
+        true_ns.saturating_add_signed(self.clock_ns)
+    }
+
+    /// A message comes so long after it was sent. How long after that it is released, and how long it is held; `None` where the hold has no
+    /// room for it.
+    pub(crate) fn take(&mut self, header: &Header, arrived_ns: u32) -> Option<(u32, u32)> {
+        let now_ns = self.clock(header.sent_ns + u64::from(arrived_ns));
+        if self.hold.push(now_ns, header.release_ns, ()).is_err() {
+            return None;
+        }
+        let due_ns = now_ns.max(header.release_ns);
+        let due = self.hold.release_due(due_ns).expect("it is due");
+        let released_ns = due_ns.saturating_add_signed(-self.clock_ns);
+        let after_ns = u32::try_from(released_ns.saturating_sub(header.sent_ns)).unwrap_or(NEVER - 1);
+        Some((after_ns, (due_ns - due.arrived_ns) as u32))
+    }
+}
+
+struct Receiver {
+    delays: ReceiverDelays,
+    holder: Holder,
 }
 
 /// When nodes report, and reports under way. Nodes nearer to the receivers report earlier in an interval.
@@ -104,11 +136,7 @@ impl<'n> Ends<'n> {
         let random = &mut Random::new(setup.seed).fork(1);
         let last = tree.depth() - 1;
         let receivers = tree.layers()[last] as usize;
-        let receiver = |_| Receiver {
-            clock_ns: (CLOCK_NS * normal(random)) as i64,
-            delays: ReceiverDelays::new(settings),
-            hold: Hold::new(HOLD),
-        };
+        let receiver = |_| Receiver { delays: ReceiverDelays::new(settings), holder: Holder::new(random) };
         let gathers = (0..last).map(|layer| {
             let children = |place| tree.block(layer + 1, place).len();
             (0..tree.layers()[layer]).map(|place| Gather::new(settings, children(place))).collect()
@@ -196,16 +224,11 @@ impl<'n> Ends<'n> {
                 continue;
             }
             // By the receiver's clock.
-            let now_ns = (header.sent_ns + u64::from(*arrived_ns)).saturating_add_signed(receiver.clock_ns);
-            receiver.delays.packet(now_ns, &header);
-            if receiver.hold.push(now_ns, header.release_ns, ()).is_err() {
-                continue;
+            let Receiver { delays, holder } = receiver;
+            delays.packet(holder.clock(header.sent_ns + u64::from(*arrived_ns)), &header);
+            if let Some(released) = holder.take(&header, *arrived_ns) {
+                (*after_ns, *held_ns) = released;
             }
-            let due_ns = now_ns.max(header.release_ns);
-            let due = receiver.hold.release_due(due_ns).expect("it is due");
-            *held_ns = (due_ns - due.arrived_ns) as u32;
-            let released_ns = due_ns.saturating_add_signed(-receiver.clock_ns);
-            *after_ns = u32::try_from(released_ns.saturating_sub(header.sent_ns)).unwrap_or(NEVER - 1);
         }
         Released { number: header.first, after_ns: &self.after_ns, held_ns: &self.held_ns }
     }

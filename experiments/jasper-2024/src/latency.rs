@@ -389,14 +389,14 @@ pub fn ratios(fig_7: &Findings, fig_10: &Findings) -> (f64, f64) {
 }
 
 /// The committed results of the bench of the overlay; null if there is no file.
-fn recorded() -> serde_json::Value {
+pub(crate) fn recorded() -> serde_json::Value {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/results/overlay.json");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
 /// A figure of the bench's results, if it is there.
-fn figure(bench: &serde_json::Value, metric: &str) -> Option<f64> {
+pub(crate) fn figure(bench: &serde_json::Value, metric: &str) -> Option<f64> {
     let figures = bench["figures"].as_array().map_or(&[][..], Vec::as_slice);
     figures.iter().find(|figure| figure["metric"] == metric)?["value"].as_f64()
 }

@@ -4,14 +4,14 @@
 //! - [`latency`]: figures 4, 7, 8, 9, 10 and table 7: multicast latency by hedging and number of receivers. [`shape`]: tables 2 and 8:
 //!   depth and fan-out.
 //! - [`spraying`]: table 3: bursts over paths that queue.
-//! - [`simultaneous`]: figure 11, tables 4 and 6: hold and release ([`held`]); deadlines from delays that receivers report; who
-//!   profits.
+//! - [`simultaneous`]: figure 11, tables 4 and 6: hold and release, with deadlines from delays that receivers report ([`held`]), and as the
+//!   product steers ([`product`]); who profits. [`throughput`]: what one relay passes on, as the bench measured it.
 //! - [`bursts`]: figures 12 and 13: limit order queues at relays in bursts of orders.
 //! - [`pacing`]: table 5: pacing by one-way delay. [`incast`]: orders straight to the engine and over relays.
 //! - [`monte_carlo`]: figure 14.
 //!
-//! The machines are the product's: `protocol/relay` (tree, relays, order queues, pacing, deadlines) and `protocol/fair-access` (hold
-//! and release, steered delays). Links, machines' costs and participants are simulated ([`network`], [`multicast`]).
+//! The machines are the product's: `protocol/relay` (tree, relays, order queues, pacing, deadlines, lateness), `protocol/fair-access` (hold
+//! and release, steered delays) and `protocol/sequencer` (what a leader steers). Links, machines' costs and participants are simulated ([`network`], [`multicast`]).
 //!
 //! *Deliberately absent*: sockets and processor time (`make bench`), enclaves, the cloud's own multicast.
 //!
@@ -31,11 +31,13 @@ pub mod multicast;
 pub mod network;
 pub mod pacing;
 pub mod plot;
+pub mod product;
 pub mod rows;
 pub mod shape;
 pub mod simultaneous;
 pub mod spraying;
 pub mod stats;
+pub mod throughput;
 
 /// The extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

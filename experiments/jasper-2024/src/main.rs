@@ -7,15 +7,17 @@ use serde_json::json;
 use walras_cloud_model::network::data_folder;
 use walras_experiments_jasper_2024::network::Network;
 use walras_experiments_jasper_2024::rows::{self, Findings};
-use walras_experiments_jasper_2024::{Extent, bursts, incast, latency, monte_carlo, pacing, plot, shape, simultaneous, spraying};
+use walras_experiments_jasper_2024::{
+    Extent, bursts, incast, latency, monte_carlo, pacing, plot, shape, simultaneous, spraying, throughput,
+};
 use walras_figures::origin::{Origin, write_files};
 
 const USAGE: &str = "usage: jasper-2024 NAME|all|figures [--small]
 NAME is one of fig-4 fig-7 fig-8 fig-9 fig-10 fig-11 fig-12 fig-13 fig-14 table-2 table-3 table-4 table-5 table-6 table-7
-table-8 deadlines incast profit spot";
+table-8 deadlines incast profit spot throughput";
 const SEED: u64 = 2_024;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "fig-4",
     "fig-7",
     "fig-8",
@@ -36,6 +38,7 @@ const NAMES: [&str; 20] = [
     "incast",
     "profit",
     "spot",
+    "throughput",
 ];
 
 fn main() -> anyhow::Result<()> {
@@ -97,6 +100,7 @@ fn run(name: &str, network: &Network, measured: Option<&Network>, extent: Extent
         "incast" => incast::orders(network, extent),
         "profit" => simultaneous::profit(network, extent),
         "spot" => spraying::spot(network, extent),
+        "throughput" => throughput::throughput(),
         other => bail!("there is no experiment {other}; {USAGE}"),
     })
 }
@@ -118,13 +122,15 @@ fn write(findings: &Findings, origin: &Origin) -> anyhow::Result<()> {
 fn figures(network: &Network, measured: Option<&Network>, extent: Extent) -> anyhow::Result<()> {
     let (fig_7, fig_10) = (latency::fig_7(network, measured, extent), latency::fig_10(network, measured, extent));
     let (tree, scale) = latency::ratios(&fig_7, &fig_10);
-    let (of_100, of_1000) = simultaneous::within_1us_percent(&simultaneous::table_6(network, None, extent));
+    let [ours, product] = simultaneous::within_1us_percent(&simultaneous::table_6(network, None, extent));
     let (rate, wait) = bursts::loq_ratios(&bursts::fig_12(network, extent));
     let figures = [
         ("tree_vs_unicast_n100", tree, "ratio"),
         ("n1000_vs_n100", scale, "ratio"),
-        ("window_1us_percent_n100", of_100, "percent"),
-        ("window_1us_percent_n1000", of_1000, "percent"),
+        ("window_1us_percent_n100", ours.0, "percent"),
+        ("window_1us_percent_n1000", ours.1, "percent"),
+        ("window_1us_product_percent_n100", product.0, "percent"),
+        ("window_1us_product_percent_n1000", product.1, "percent"),
         ("loq_burst_ratio", rate, "ratio"),
         ("loq_latency_ratio", wait, "ratio"),
     ];

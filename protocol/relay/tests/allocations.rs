@@ -1,5 +1,6 @@
-//! The data path allocates at the start, and nothing per packet: at a relay, and at a reader that misses nothing. What the thread of the
-//! test allocates is counted: those of the test runner allocate when they like. A program of its own, because it has another allocator.
+//! The data path allocates at the start, and nothing per packet: in what a relay decides, and at a reader that misses nothing. (The relay
+//! itself, on its sockets: `edge/relay-link/tests/allocations.rs`.) What the thread of the test allocates is counted: those of the test
+//! runner allocate when they like. A program of its own, because it has another allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -71,7 +72,7 @@ fn the_counter_counts() {
     assert_eq!(allocations_of(|| drop(std::hint::black_box(Box::new(5)))), 1);
 }
 
-/// As a relay does with what it received: first copies go on to their children by the view that they name, further ones and forged ones
+/// As a relay's node does with what it received: first copies go on to their children by the view that they name, further ones and forged ones
 /// end.
 #[test]
 fn a_relay_allocates_nothing_per_packet() {

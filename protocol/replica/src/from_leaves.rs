@@ -111,9 +111,15 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         let role = if session.account.is_some() { Role::Account } else { Role::Operator };
         let Some(command) = decode_command(content).ok().filter(|command| command.may_be_submitted_by(role)) else { return };
         let taken = self.with_backend(times, |backend| backend.submit(ordinal, &command, content, session.has_copies));
-        let ReplicaHost { leaves, effects, leader, .. } = &mut self.host;
+        let ReplicaHost { leaves, fair, effects, leader, .. } = &mut self.host;
         match taken {
-            Ok(()) | Err(NotTaken::OnItsWay) => {}
+            Ok(()) => {
+                if let Some(fair) = fair {
+                    let (came, at) = times;
+                    fair.came(ordinal, at.stamp(), came.time_ns);
+                }
+            }
+            Err(NotTaken::OnItsWay) => {}
             // The state remembers what came of it, not when.
             Err(NotTaken::Repeated(answer)) => leaves.answer(ordinal, answer, None, effects),
             Err(NotTaken::Refused(reason)) => leaves.refused(ordinal, reason, effects),

@@ -2,7 +2,8 @@
 //! account's last ones are kept, for their owner. No other replica knows them, no snapshot has them, and a restart forgets them.
 //!
 //! All of it follows from what a gateway knows by itself: the stamp, when the order left for the leader, the time of the log's entry, when
-//! that came back, and when the report went out. All but the time of the entry are by one clock.
+//! that came back, and when the report went out. All but the time of the entry are by one clock. Of an order from a leaf gateway below, the
+//! stamp is by the leaf's clock, and the order's arrival here is known too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +28,11 @@ const CLOCKS_APART_NS: i128 = 50_000;
 /// How long an order waited on its way in, stage by stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderWait {
-    /// At the gateway: from its stamp until it left for the leader. `None` of one without a stamp that counts.
+    /// At a leaf gateway and on the way from there: from its stamp until it came to this replica. `None` of one that was stamped here, and of
+    /// one without a stamp that counts.
+    pub leaf_ns: Option<u64>,
+    /// At this gateway: from its stamp, or from when it came from a leaf gateway, until it left for the leader. `None` of one without a stamp
+    /// that counts.
     pub gateway_ns: Option<u64>,
     /// From then until its entry came back from the log: [`sequencer_ns`](Self::sequencer_ns) and [`log_ns`](Self::log_ns) together.
     pub decided_ns: u64,
@@ -50,7 +55,8 @@ impl OrderWait {
     /// From its stamp until its report went out.
     #[must_use]
     pub fn total_ns(&self) -> Option<u64> {
-        Some(self.gateway_ns?.saturating_add(self.decided_ns).saturating_add(self.report_ns?))
+        let here_ns = self.gateway_ns?.saturating_add(self.decided_ns).saturating_add(self.report_ns?);
+        Some(here_ns.saturating_add(self.leaf_ns.unwrap_or(0)))
     }
 }
 
@@ -59,6 +65,8 @@ impl OrderWait {
 pub(crate) struct Came {
     /// Its stamp, if one counts.
     stamp_ns: Option<u64>,
+    /// When it came here, where a leaf gateway stamped it.
+    came_ns: Option<u64>,
     /// When it left for the leader.
     left_ns: u64,
     late_ns: u64,
@@ -66,9 +74,9 @@ pub(crate) struct Came {
 
 impl Came {
     /// Of a session's order; `None` of one that did not leave here: the log had it by another gateway.
-    pub(crate) fn by_session(Forwarded { stamp, left_ns, late_ns }: Forwarded) -> Option<Self> {
+    pub(crate) fn by_session(Forwarded { stamp, came_ns, left_ns, late_ns }: Forwarded) -> Option<Self> {
         let stamp_ns = if let Stamp::Gateway(stamp_ns) = stamp { Some(stamp_ns) } else { None };
-        Some(Self { stamp_ns, left_ns: left_ns?, late_ns })
+        Some(Self { stamp_ns, came_ns, left_ns: left_ns?, late_ns })
     }
 }
 
@@ -91,13 +99,14 @@ impl Decided {
         i128::from(self.made.0) - self.ahead_ns.map_or(here_ns, i128::from)
     }
 
-    fn wait(&self, Came { stamp_ns, left_ns, late_ns }: Came) -> OrderWait {
+    fn wait(&self, Came { stamp_ns, came_ns, left_ns, late_ns }: Came) -> OrderWait {
         let decided_ns = self.at.time_ns.saturating_sub(left_ns);
         let after_ns = self.made_ns() - i128::from(left_ns);
         let is_possible = -CLOCKS_APART_NS <= after_ns && after_ns <= i128::from(decided_ns) + CLOCKS_APART_NS;
         let sequencer_ns = u64::try_from(after_ns.max(0)).map_or(decided_ns, |after_ns| after_ns.min(decided_ns));
         OrderWait {
-            gateway_ns: stamp_ns.map(|stamp_ns| left_ns.saturating_sub(stamp_ns)),
+            leaf_ns: stamp_ns.zip(came_ns).map(|(stamp_ns, came_ns)| came_ns.saturating_sub(stamp_ns)),
+            gateway_ns: stamp_ns.map(|stamp_ns| left_ns.saturating_sub(came_ns.unwrap_or(stamp_ns))),
             decided_ns,
             sequencer_ns: is_possible.then_some(sequencer_ns),
             report_ns: None,
@@ -152,7 +161,7 @@ impl OrderWaits {
     /// The log holds the command of a local request.
     pub(crate) fn take_request(&mut self, waiter: WaiterId) -> Option<Came> {
         let held_ns = self.requests.remove(&waiter)?;
-        Some(Came { stamp_ns: Some(held_ns), left_ns: held_ns, late_ns: 0 })
+        Some(Came { stamp_ns: Some(held_ns), came_ns: None, left_ns: held_ns, late_ns: 0 })
     }
 
     /// The log holds an order that came in here.
@@ -214,7 +223,7 @@ mod tests {
     }
 
     fn came(stamp: Stamp, left_ns: u64) -> Came {
-        Came::by_session(Forwarded { stamp, left_ns: Some(left_ns), late_ns: 0 }).unwrap()
+        Came::by_session(Forwarded { stamp, came_ns: None, left_ns: Some(left_ns), late_ns: 0 }).unwrap()
     }
 
     /// What is kept of the only order.
@@ -240,6 +249,24 @@ mod tests {
         assert_eq!((wait.report_ns, wait.total_ns()), (Some(30_000), Some(950_000)), "it went out once");
         assert_eq!(waits.of(AccountId(4), ORDER), None, "it is nobody else's");
         assert_eq!(waits.of(ACCOUNT, OrderId(8)), None);
+    }
+
+    #[test]
+    fn what_a_leaf_gateway_and_the_way_from_it_took_is_apart() {
+        let below = |stamp| Forwarded { stamp, came_ns: Some(S + 90_000), left_ns: Some(S + 100_000), late_ns: 0 };
+        let stages = |stamp| {
+            let wait = kept(Came::by_session(below(stamp)).unwrap(), &decided(S + 300_000, S + 500_000, 0, None));
+            (wait.leaf_ns, wait.gateway_ns, wait.decided_ns)
+        };
+        assert_eq!(stages(Stamp::Gateway(S)), (Some(90_000), Some(10_000), 400_000));
+        assert_eq!(stages(Stamp::Gateway(S + 95_000)), (Some(0), Some(10_000), 400_000), "the leaf's clock is ahead");
+        assert_eq!(stages(Stamp::OnArrival), (None, None, 400_000));
+        let mut waits = OrderWaits::default();
+        let came = Came::by_session(below(Stamp::Gateway(S))).unwrap();
+        waits.decided(ACCOUNT, ORDER, came, &decided(S + 300_000, S + 500_000, 0, None));
+        waits.reported(S + 530_000);
+        assert_eq!(waits.of(ACCOUNT, ORDER).unwrap().total_ns(), Some(530_000), "from the leaf's stamp on");
+        assert_eq!(kept(self::came(Stamp::Gateway(S), S + 7), &decided(S + 9, S + 9, 0, None)).leaf_ns, None, "it came here");
     }
 
     #[test]
@@ -273,7 +300,7 @@ mod tests {
     fn what_is_not_known_is_left_out() {
         let unstamped = kept(came(Stamp::OnArrival, S), &decided(S + 10, S + 30, 0, None));
         assert_eq!((unstamped.gateway_ns, unstamped.sequencer_ns, unstamped.total_ns()), (None, Some(10), None));
-        let elsewhere = Forwarded { stamp: Stamp::Gateway(1), left_ns: None, late_ns: 0 };
+        let elsewhere = Forwarded { stamp: Stamp::Gateway(1), came_ns: None, left_ns: None, late_ns: 0 };
         assert!(Came::by_session(elsewhere).is_none(), "another gateway was faster");
         let mut waits = OrderWaits::default();
         waits.requested(WaiterId(1), S);

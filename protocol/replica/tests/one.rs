@@ -516,6 +516,7 @@ fn it_is_known_where_an_order_waited_that_came_in_here_and_was_held() {
             venue.mend_disk();
             venue.settle();
             let expected = OrderWait {
+                leaf_ns: None,
                 gateway_ns: Some(waited_ns),
                 decided_ns: 5 * MS,
                 sequencer_ns: Some(held_ns),

@@ -58,8 +58,8 @@ pub use intake::{
 };
 pub use replicated::{
     AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, LeaderTime, NotTaken, OtherDisk, OtherGenesis, ReceiverCounts,
-    ReceiverSample, ReleaseCounts, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved, VersionRefused,
-    is_of_consensus,
+    ReceiverSample, ReleaseCounts, ReleaseRules, ReleaseSteering, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved,
+    VersionRefused, is_of_consensus,
 };
 
 /// Beyond a limit on waiting commands, an eighth as many cancels may still wait: an overloaded venue lets participants cancel their

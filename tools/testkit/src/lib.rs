@@ -4,6 +4,7 @@
 //! - [`commands`]: commands made of choices, biased to where a venue goes wrong: ids collide, prices cross, balances run out.
 //! - [`plain`]: a market in which every number can be worked out by hand.
 //! - [`Listener`]: who hears a venue's events, to be held against its engine.
+//! - [`published`]: what readers of the binary feed have to have, made of the engine's state.
 //! - [`batch`]: a naive judge of a batch market's blocks, and random blocks for it.
 //! - [`fuzz`]: one function per fuzz target, from any bytes to nothing or a panic. `tools/fuzz` gives them to a fuzzer; this crate's own
 //!   tests give them the seeds in `tools/fuzz/seeds` and thousands of inputs from fixed random numbers, on any compiler ([`smoke`]).
@@ -23,6 +24,7 @@ pub mod commands;
 pub mod fuzz;
 mod listener;
 pub mod plain;
+pub mod published;
 pub mod shard_commands;
 pub mod smoke;
 

@@ -2,7 +2,7 @@
 
 import type { OrderWaits } from "walras";
 
-export type WaitStage = "gateway" | "sequencer" | "log" | "decided" | "report";
+export type WaitStage = "leaf" | "gateway" | "sequencer" | "log" | "decided" | "report";
 
 export interface Wait {
   stage: WaitStage;
@@ -13,10 +13,10 @@ export interface Wait {
 }
 
 /** The stages that are known, in their order. Where it is not known how two of them divide, both are one. */
-export function waitStages({ gateway_ns, sequencer_ns, log_ns, decided_ns, report_ns }: OrderWaits): Wait[] {
+export function waitStages({ leaf_ns, gateway_ns, sequencer_ns, log_ns, decided_ns, report_ns }: OrderWaits): Wait[] {
   const divided: [WaitStage, number | null][] =
     sequencer_ns === null || log_ns === null ? [["decided", decided_ns]] : [["sequencer", sequencer_ns], ["log", log_ns]];
-  const known = ([["gateway", gateway_ns], ...divided, ["report", report_ns]] as [WaitStage, number | null][])
+  const known = ([["leaf", leaf_ns], ["gateway", gateway_ns], ...divided, ["report", report_ns]] as [WaitStage, number | null][])
     .flatMap(([stage, ns]) => (ns === null ? [] : [{ stage, ns }]));
   const all = Math.max(1, known.reduce((sum, { ns }) => sum + ns, 0));
   let before = 0;

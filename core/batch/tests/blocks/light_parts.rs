@@ -123,6 +123,7 @@ proptest! {
                 outcomes.extend(outcome.map(|outcome| (name, outcome)));
             }
             prop_assert_eq!(outcomes.len(), cleared.outcomes.count(), "nothing comes under another name");
+            prop_assert!(cleared.outcomes.all().eq(outcomes.iter().map(|(name, outcome)| (*name, *outcome))), "all are listed");
             let created: Vec<AccountId> = outcomes.values().filter_map(|outcome| outcome.created).collect();
             prop_assert_eq!(created, cleared.created.iter().map(|(account, _)| *account).collect::<Vec<_>>());
             let after = holdings(&world);

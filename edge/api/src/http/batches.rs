@@ -271,15 +271,15 @@ pub(super) async fn offers(State(app): State<App>, asked: Asked<Offers>, signed:
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Transactions {
+pub(super) struct Outcomes {
     limit: Option<usize>,
     sequence: Option<String>,
 }
 
 /// Of the key's own account: the last ones, or the one of a number.
-pub(super) async fn transactions(State(app): State<App>, asked: Asked<Transactions>, signed: Signed) -> Answer {
+pub(super) async fn transactions(State(app): State<App>, asked: Asked<Outcomes>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let Transactions { limit, sequence } = query(asked)?;
+    let Outcomes { limit, sequence } = query(asked)?;
     let limit = at_most("limit", limit, OUTCOMES_MAX, OUTCOMES_MAX)?;
     let sequence = sequence.as_deref().map(super::batch_proofs::sequence).transpose()?;
     let read = app.venue.read(move |v| match sequence {

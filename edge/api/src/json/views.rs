@@ -343,6 +343,7 @@ pub fn order_state(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
 #[must_use]
 pub fn waits(waits: &OrderWait) -> Value {
     json!({
+        "leaf_ns": waits.leaf_ns,
         "gateway_ns": waits.gateway_ns,
         "sequencer_ns": waits.sequencer_ns,
         "log_ns": waits.log_ns(),

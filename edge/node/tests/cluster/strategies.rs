@@ -32,6 +32,16 @@ const LOOPER: &str = r#"(module
 
 #[test]
 fn one_trades_at_its_gateway_and_one_that_loops_stops_alone() {
+    trades(false);
+}
+
+#[test]
+fn one_that_spins_trades_at_its_gateway_and_one_that_loops_stops_alone() {
+    trades(true);
+}
+
+/// The one that trades spins, or sleeps while nothing comes.
+fn trades(spins: bool) {
     let more = vec![("fair_access", "release", "2ms".into()), ("feed", "heartbeat_ms", toml::Value::Integer(50))];
     let mut cluster = Cluster::of(Shape { gateways: 1, relays: 1, checkpoint_every: 200, more, ..Shape::default() });
     cluster.local.start(FIRST_RELAY).unwrap();
@@ -47,7 +57,8 @@ fn one_trades_at_its_gateway_and_one_that_loops_stops_alone() {
         let (file, key_file) = (file.display(), key_file.display());
         write!(text, "\n[[strategies]]\nname = \"{name}\"\nfile = \"{file}\"\nkey = \"{key_file}\"\naccount = {}\n", account.0)
             .unwrap();
-        writeln!(text, "channels = [0x01000000]\nfuel_per_call = 100000").unwrap();
+        let spins = spins && name == "joiner";
+        writeln!(text, "channels = [0x01000000]\nfuel_per_call = 100000\nspin = {spins}").unwrap();
     }
     std::fs::write(&config, text).unwrap();
     cluster.local.start(FIRST_GATEWAY).unwrap();
@@ -67,6 +78,8 @@ fn one_trades_at_its_gateway_and_one_that_loops_stops_alone() {
     until("the other one has orders", || count() > 0);
     progress(&participants, 200);
     assert!(!said().contains("strategy \"joiner\" is stopped"), "{}", said());
+    assert_eq!(said().contains("strategy \"joiner\" runs; it spins on a core of its own"), spins, "{}", said());
+    assert!(!said().contains("strategy \"looper\" runs; it spins"), "{}", said());
     let looper = Client::new(&cluster.local.replicas[leader as usize - 1].url(), Some(accounts[0].1.clone()));
     assert_eq!(looper.signed("GET", "/v1/orders", None).unwrap()["orders"].as_array().map(Vec::len), Some(0));
 

@@ -15,20 +15,30 @@ use walras_random::Random;
 use walras_relay::packet::{PACKET_BYTES_MAX, Packet, TreeKey};
 use walras_relay::reader::ReaderSettings;
 use walras_relay::rewinder::Answer;
-use walras_types::{InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradingPhase};
-use walras_wire::{Command, Event};
+use walras_testkit::published::{BatchExpected, indicated};
+use walras_types::{BatchMarketId, InstrumentId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradingPhase};
+use walras_wire::batch::BlockProposal;
+use walras_wire::{BatchEvent, Command, Event};
 
 pub(crate) const KEY: [u8; 32] = [3; 32];
 const READER: ReaderSettings = ReaderSettings { held_max: 256, gap_wait_ns: 300_000, retry_ns: 600_000, request_max: 200 };
 
 type Depth = Vec<(PriceTicks, SizeLots, u32)>;
 
-/// An instrument as the engine has it after an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// All markets as the engine has them after an entry.
+#[derive(Clone, Debug, Default)]
 struct Expected {
+    instruments: Vec<Instrument>,
+    batches: Vec<BatchExpected>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Instrument {
     phase: TradingPhase,
     levels: [Depth; 2],
     orders: Vec<(OrderId, Side, PriceTicks, SizeLots)>,
+    /// What its auction would trade, as of the last entry for which the host computed it.
+    indicated: Option<AuctionIndicated>,
 }
 
 /// Chances in a thousand, of each packet on each link.
@@ -46,6 +56,15 @@ pub(crate) struct Client {
     pub(crate) compared: u64,
 }
 
+/// Copies that were compared and had something that few have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// What an auction would trade.
+    pub(crate) indicated: u64,
+    /// A block in which something was sold.
+    pub(crate) sold: u64,
+}
+
 pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) publisher: Publisher,
@@ -54,9 +73,10 @@ pub(crate) struct World {
     pub(crate) links: Links,
     pub(crate) now_ns: u64,
     pub(crate) events: Vec<Event>,
+    pub(crate) seen: Seen,
     books: PublicBooks,
-    /// By entry and instrument.
-    expected: BTreeMap<u64, Vec<Expected>>,
+    /// By entry.
+    expected: BTreeMap<u64, Expected>,
     packets: Packets,
     draw: Random,
     under_way: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
@@ -86,8 +106,9 @@ impl World {
             links,
             now_ns: 1_000,
             events: Vec::new(),
+            seen: Seen::default(),
             books: PublicBooks::new(),
-            expected: BTreeMap::from([(0, Vec::new())]),
+            expected: BTreeMap::from([(0, Expected::default())]),
             packets: Packets::default(),
             draw: Random::new(seed),
             under_way: BTreeMap::new(),
@@ -105,31 +126,48 @@ impl World {
         let (log_index, time) = (self.engine.last_applied().next(), TimeNs(self.now_ns));
         self.events.clear();
         self.engine.apply(log_index, time, command, &mut self.events);
+        self.publish(log_index, time);
+    }
+
+    /// The same with the clearing of a batch.
+    pub(crate) fn clear(&mut self, block: &BlockProposal) {
+        let (log_index, time) = (self.engine.last_applied().next(), TimeNs(self.now_ns));
+        self.events.clear();
+        self.engine.apply_clearing(log_index, time, block, &mut self.events);
+        self.publish(log_index, time);
+    }
+
+    fn publish(&mut self, log_index: LogIndex, time: TimeNs) {
         self.publisher.begin(log_index, time).unwrap();
         self.books.on_entry(log_index).unwrap();
         for event in &self.events {
             self.publisher.on_event(event).unwrap_or_else(|error| panic!("{error}: {:#?}", self.events));
             self.books.on_event(log_index, event).unwrap();
-        }
-        let expected: Vec<Expected> =
-            (0..self.engine.instruments().len() as u32).map(|id| self.as_it_is(InstrumentId(id))).collect();
-        for (id, before) in (0..).zip(&expected) {
-            let instrument = InstrumentId(id);
-            let indicated = self.engine.indicative(instrument).map(|uncross| AuctionIndicated {
-                price: Some(uncross.price),
-                volume: uncross.volume,
-                imbalance_lots: uncross.imbalance_lots,
-            });
-            // A host computes it now and then, of markets that an entry concerned.
-            if before.phase != TradingPhase::Continuous && log_index.0 % 3 == 0 {
-                self.publisher.on_indication(instrument, indicated).unwrap();
+            if let Event::Batch(BatchEvent::Cleared(cleared)) = event {
+                let market = self.engine.batch_market(cleared.market).unwrap();
+                self.publisher.on_prices(cleared.market, &market.last.unwrap().header.prices).unwrap();
             }
         }
+        let before = self.expected.last_key_value().map(|(_, expected)| expected.clone()).unwrap_or_default();
+        let mut expected = Expected::default();
+        for id in (0..self.engine.instruments().len() as u32).map(InstrumentId) {
+            let mut instrument = self.as_it_is(id);
+            // A host computes what an auction would trade now and then, and always that there is none.
+            if instrument.phase == TradingPhase::Continuous || log_index.0.is_multiple_of(3) {
+                instrument.indicated = indicated(&self.engine, id);
+                self.publisher.on_indication(id, instrument.indicated).unwrap();
+            } else {
+                instrument.indicated = before.instruments.get(id.0 as usize).and_then(|before| before.indicated);
+            }
+            expected.instruments.push(instrument);
+        }
+        let markets = (0..self.engine.batch_markets().len() as u16).map(BatchMarketId);
+        expected.batches = markets.map(|market| BatchExpected::of(&self.engine, market).unwrap()).collect();
         self.publisher.end();
         self.expected.insert(log_index.0, expected);
     }
 
-    fn as_it_is(&self, instrument: InstrumentId) -> Expected {
+    fn as_it_is(&self, instrument: InstrumentId) -> Instrument {
         let levels = Side::BOTH.map(|side| {
             let mut depth = Vec::new();
             self.engine.depth(instrument, side, usize::MAX, &mut depth);
@@ -137,7 +175,7 @@ impl World {
         });
         let book = self.books.book(instrument).unwrap();
         let orders = book.orders().iter().map(|order| (order.order_id, order.side, order.price, order.shown)).collect();
-        Expected { phase: self.engine.instrument(instrument).unwrap().phase, levels, orders }
+        Instrument { phase: self.engine.instrument(instrument).unwrap().phase, levels, orders, indicated: None }
     }
 
     /// Sends what there is: messages, heartbeats, snapshots.
@@ -201,6 +239,10 @@ impl World {
         if let Some(book) = reader.book().filter(|book| book.is_whole() && book.head().log_index > 0) {
             compare(reader.channel(), book, &self.expected);
             *compared += 1;
+            self.seen.indicated += u64::from(book.market().indicated.is_some());
+            if let Content::Batches(state) = book.content() {
+                self.seen.sold += u64::from(state.prices.iter().any(|asset| asset.sold > 0));
+            }
         }
     }
 
@@ -229,12 +271,18 @@ impl World {
     }
 }
 
-/// A reader's copy equals the engine's book after the entry that it is at.
-fn compare(channel: ChannelId, book: &Book, expected: &BTreeMap<u64, Vec<Expected>>) {
+/// A reader's copy equals the engine's market after the entry that it is at.
+fn compare(channel: ChannelId, book: &Book, expected: &BTreeMap<u64, Expected>) {
     let entry = &expected[&book.head().log_index];
-    let expected = &entry[(channel.get() & 0xff_ffff) as usize];
     let context = || format!("{channel:?} after entry {}", book.head().log_index);
+    let market = channel.market() as usize;
+    if let Content::Batches(state) = book.content() {
+        entry.batches[market].check(state).unwrap_or_else(|what| panic!("{}: {what}", context()));
+        return;
+    }
+    let expected = &entry.instruments[market];
     assert_eq!(book.market().phase.unwrap().phase, expected.phase, "{}", context());
+    assert_eq!(book.market().indicated, expected.indicated, "{}", context());
     if let Some(levels) = book.levels() {
         let depth = Side::BOTH
             .map(|side| levels.levels(side).map(|level| (level.price, level.shown, level.order_count)).collect::<Depth>());

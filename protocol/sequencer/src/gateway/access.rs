@@ -179,6 +179,11 @@ impl<O> FairAccess<O> {
         Ok(())
     }
 
+    /// The command of this stamp, which was submitted, came here at this time from the leaf gateway that stamped it.
+    pub fn came(&mut self, ordinal: Ordinal, stamp: Stamp, time_ns: u64) {
+        self.forwards.on_came(ordinal, stamp, time_ns);
+    }
+
     /// All that reached the edge here up to this time has been taken in, and all that leaf gateways below have stamped up to then; or
     /// neither this replica nor they stamp anything now. It counts with the next [`FairAccess::settle`].
     pub fn taken_in(&mut self, until: Stamp) {

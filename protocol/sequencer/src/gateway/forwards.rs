@@ -57,6 +57,8 @@ pub struct ForwardCounts {
 pub struct Forwarded {
     /// When it reached the venue's edge.
     pub stamp: Stamp,
+    /// When it came here from the leaf gateway that stamped it, by the venue's time here; `None` where it was stamped here.
+    pub came_ns: Option<u64>,
     /// When it first left for a leader, by the venue's time here; `None` where the log had it before, by another gateway.
     pub left_ns: Option<u64>,
     /// By how much it was late, as the leader said; 0 where it did not.
@@ -68,6 +70,7 @@ struct Forward {
     stamp: Stamp,
     content: Bytes,
     sent_ns: u64,
+    came_ns: Option<u64>,
     left_ns: Option<u64>,
     late_ns: u64,
 }
@@ -234,7 +237,7 @@ impl Forwards {
                 }
                 self.contents.extend_from_slice(content);
                 let content = self.contents.split().freeze();
-                place.insert(Forward { stamp, content, sent_ns: now_ns, left_ns: None, late_ns: 0 })
+                place.insert(Forward { stamp, content, sent_ns: now_ns, came_ns: None, left_ns: None, late_ns: 0 })
             }
         };
         forward.sent_ns = now_ns;
@@ -292,6 +295,14 @@ impl Forwards {
         self.cancels.clear();
     }
 
+    /// The command of this stamp came here at this time, by the venue's clock here, from the leaf gateway that stamped it.
+    pub fn on_came(&mut self, ordinal: Ordinal, stamp: Stamp, time_ns: u64) {
+        // A copy that came before it by another way has another stamp.
+        if let Some(forward) = self.forward_mut(ordinal).filter(|forward| forward.stamp == stamp) {
+            forward.came_ns = forward.came_ns.or(Some(time_ns));
+        }
+    }
+
     /// A command leaves for the leader at this time, by the venue's clock here: again perhaps.
     pub fn on_left(&mut self, ordinal: Ordinal, time_ns: u64) {
         if let Some(forward) = self.forward_mut(ordinal) {
@@ -307,8 +318,8 @@ impl Forwards {
             while let Some(first) = places.get_mut().first_entry()
                 && *first.key() <= ordinal.session_seq
             {
-                let (session_seq, Forward { stamp, left_ns, late_ns, .. }) = first.remove_entry();
-                answered = (session_seq == ordinal.session_seq).then_some(Forwarded { stamp, left_ns, late_ns });
+                let (session_seq, Forward { stamp, came_ns, left_ns, late_ns, .. }) = first.remove_entry();
+                answered = (session_seq == ordinal.session_seq).then_some(Forwarded { stamp, came_ns, left_ns, late_ns });
                 self.unanswered -= 1;
             }
             if places.get().is_empty() {
@@ -560,16 +571,21 @@ mod tests {
     fn of_what_is_answered_it_is_known_when_it_first_left_and_how_late_it_was() {
         let mut forwards = Forwards::new(ForwardSettings::default());
         (1..=3).for_each(|n| drop(take(&mut forwards, n, n)));
+        // From a leaf gateway, and a copy of one that has another stamp.
+        for (session_seq, stamp_ns, came_ns) in [(2, 2, 12), (2, 2, 15), (3, 1, 16)] {
+            forwards.on_came(place(session_seq), Stamp::Gateway(stamp_ns), came_ns);
+        }
         forwards.on_leading(20, id(1), Term(3));
         for (session_seq, time_ns) in [(1, 25), (2, 26), (2, 90)] {
             forwards.on_left(place(session_seq), time_ns);
         }
         forwards.on_late(place(2), 7);
         forwards.on_late(place(9), 8);
-        let way = |stamp_ns, left_ns, late_ns| Some(Forwarded { stamp: Stamp::Gateway(stamp_ns), left_ns, late_ns });
-        assert_eq!(forwards.on_applied(place(2)), way(2, Some(26), 7), "the first is answered with it");
+        let way =
+            |stamp_ns, came_ns, left_ns, late_ns| Some(Forwarded { stamp: Stamp::Gateway(stamp_ns), came_ns, left_ns, late_ns });
+        assert_eq!(forwards.on_applied(place(2)), way(2, Some(12), Some(26), 7), "the first is answered with it");
         assert_eq!(forwards.on_applied(place(2)), None, "once");
-        assert_eq!(forwards.on_applied(place(3)), way(3, None, 0), "another gateway was before it");
+        assert_eq!(forwards.on_applied(place(3)), way(3, None, None, 0), "another gateway was before it");
         assert_eq!((forwards.on_applied(place(4)), forwards.counts().late), (None, 2));
     }
 

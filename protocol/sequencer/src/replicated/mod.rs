@@ -46,8 +46,7 @@ pub use peer::is_of_consensus;
 use programs::Programs;
 pub use programs::VersionRefused;
 use proposals::{Collecting, OnTheirWay};
-use release::ReleaseSteering;
-pub use release::{ReceiverCounts, ReceiverSample, ReleaseCounts, ReleaseRules};
+pub use release::{ReceiverCounts, ReceiverSample, ReleaseCounts, ReleaseRules, ReleaseSteering};
 pub use settings::ReplicatedSettings;
 
 /// How many entries ahead the name of an entry's order is looked for, then the order: as long as memory takes, about.

@@ -86,9 +86,9 @@ pub struct ReleaseCounts {
     pub receivers: ReceiverCounts,
 }
 
-/// A leader's.
+/// How a leader steers d_h: by what replicas report of publications, and by samples of receivers below them. The longer delay is in force.
 #[derive(Debug)]
-pub(super) struct ReleaseSteering {
+pub struct ReleaseSteering {
     rules: ReleaseRules,
     control: DelayControl,
     /// What receivers of the relay trees need, and when they were heard last.
@@ -109,7 +109,8 @@ pub(super) struct ReleaseSteering {
 impl ReleaseSteering {
     /// Goes on from the delay that is in force. Publications wait for the word of `linked`, and of each other replica from its
     /// first word on.
-    pub(super) fn new(rules: ReleaseRules, in_force_ns: u64, linked: impl Iterator<Item = ReplicaId>) -> Self {
+    #[must_use]
+    pub fn new(rules: ReleaseRules, in_force_ns: u64, linked: impl Iterator<Item = ReplicaId>) -> Self {
         let from = |mut bounds: DelayBounds| {
             if in_force_ns > 0 {
                 bounds.start_ns = in_force_ns.clamp(bounds.min_ns, bounds.max_ns);
@@ -152,7 +153,7 @@ impl ReleaseSteering {
     }
 
     /// A publication was made at an entry, and is held for so long.
-    pub(super) fn on_made(&mut self, at: LogIndex, delay_ns: u64) {
+    pub fn on_made(&mut self, at: LogIndex, delay_ns: u64) {
         let (number, forced) = self.margins.on_made();
         if let Some(judged) = forced {
             self.judge(judged);
@@ -164,7 +165,7 @@ impl ReleaseSteering {
     }
 
     /// A gateway had the publication of an entry so long after it was made.
-    pub(super) fn on_arrival(&mut self, gateway: ReplicaId, at: LogIndex, transit_ns: i64) {
+    pub fn on_arrival(&mut self, gateway: ReplicaId, at: LogIndex, transit_ns: i64) {
         let Some(gateway) = gateway_of(gateway) else { return };
         let Ok(place) = self.made.binary_search_by_key(&at, |made| made.0) else { return };
         // That it told is noted all the same, so that nothing waits for it.
@@ -207,7 +208,7 @@ impl ReleaseSteering {
     }
 
     /// Receivers of the relay trees reported; without samples they say that they are there.
-    pub(super) fn on_receivers(&mut self, now_ns: u64, samples: &[ReceiverSample]) {
+    pub fn on_receivers(&mut self, now_ns: u64, samples: &[ReceiverSample]) {
         self.receivers_heard_ns = Some(now_ns);
         for ReceiverSample { held_ns, late_ns } in samples {
             self.judged_receivers.on_verdict((*late_ns > 0).into());
@@ -224,7 +225,7 @@ impl ReleaseSteering {
     }
 
     /// What is to be in force from now on, if that is worth an entry. The entry also has how long orders wait.
-    pub(super) fn wanted(&mut self, now_ns: u64, in_force: AccessDelays, sequencing_ns: u64) -> Option<AccessDelays> {
+    pub fn wanted(&mut self, now_ns: u64, in_force: AccessDelays, sequencing_ns: u64) -> Option<AccessDelays> {
         self.now_ns = now_ns;
         let release_ns = self.control.delay_ns().max(self.receivers_ns().unwrap_or(0));
         if now_ns < self.next_change_ns || release_ns.abs_diff(in_force.release_ns) < self.rules.change_min_ns.max(1) {
@@ -234,7 +235,9 @@ impl ReleaseSteering {
         Some(AccessDelays { sequencing_ns, release_ns })
     }
 
-    pub(super) fn counts(&self, members: impl Iterator<Item = ReplicaId>) -> ReleaseCounts {
+    /// What came of the publications so far, of these members.
+    #[must_use]
+    pub fn counts(&self, members: impl Iterator<Item = ReplicaId>) -> ReleaseCounts {
         let (publications, unfair) = self.judged.totals();
         let (samples, late) = self.judged_receivers.totals();
         let gateways = (0..GATEWAYS_MAX).map(GatewayId);

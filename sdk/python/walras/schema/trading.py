@@ -594,7 +594,9 @@ class OrderWaits(TypedDict):
     access, at the replica that took the order, for the last 128 orders of an account; else it is absent.
     """
 
-    #: From its stamp until it left for the leader; null if no stamp counted.
+    #: From its stamp at a leaf gateway until it came to this replica; null if it came by none, or no stamp counted.
+    leaf_ns: Optional[int]
+    #: From its stamp, or from when it came from a leaf gateway, until it left for the leader; null if no stamp counted.
     gateway_ns: Optional[int]
     #: From then until its entry was made: on the way to the leader, and in its hold. Null, as log_ns, where the clocks
     #: of the two contradict each other.

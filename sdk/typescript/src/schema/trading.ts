@@ -506,7 +506,9 @@ export interface OrderState {
  * replica that took the order, for the last 128 orders of an account; else it is absent.
  */
 export interface OrderWaits {
-  /** From its stamp until it left for the leader; null if no stamp counted. */
+  /** From its stamp at a leaf gateway until it came to this replica; null if it came by none, or no stamp counted. */
+  leaf_ns: number | null;
+  /** From its stamp, or from when it came from a leaf gateway, until it left for the leader; null if no stamp counted. */
   gateway_ns: number | null;
   /**
    * From then until its entry was made: on the way to the leader, and in its hold. Null, as log_ns, where the clocks of the two

@@ -166,6 +166,12 @@ mutations! {
     FeedLosesMessage,
     /// Fair access: the binary feed may be released a millisecond early.
     FeedEarly,
+    /// The binary feed says of each asset that one unit more was sold of it in a block.
+    FeedSellsMore,
+    /// The binary feed says that an auction would trade one lot more.
+    FeedIndicatesMore,
+    /// Nodes of the relay tree take packets whatever their seals are.
+    SealsUnchecked,
     /// A relay passes further copies of a packet on as if each were the first.
     RelayPassesCopies,
     /// A relay sends no hedges after it got a view without some relays.
@@ -228,7 +234,8 @@ impl Mutation {
     pub(super) fn is_of_relays(self) -> bool {
         matches!(
             self,
-            Self::RelayPassesCopies
+            Self::SealsUnchecked
+                | Self::RelayPassesCopies
                 | Self::RelayDropsHedges
                 | Self::RelayExaggerates
                 | Self::RewinderShifts

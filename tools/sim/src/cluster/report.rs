@@ -261,6 +261,12 @@ report! {
     snapshots_read,
     /// Messages that left leaf gateways.
     outlet_releases,
+    /// Datagrams of relay trees that were cut on their way.
+    datagrams_cut,
+    /// Datagrams that somebody without the tree's key sent in the name of a node.
+    datagrams_forged,
+    /// Of those that were cut or forged, such as arrived and were refused.
+    datagrams_refused,
     /// Starts that did not succeed.
     failed_starts,
     /// Starts from a snapshot.

@@ -654,6 +654,7 @@ impl World {
             (report.relay_views, report.relay_mute_views, report.messages_asked) = (counts.views, counts.mute_views, counts.asked);
             [report.packets_passed, report.layers_judged, report.messages_read, report.snapshots_read, report.outlet_releases] =
                 checks.overlay_counts();
+            [report.datagrams_cut, report.datagrams_forged, report.datagrams_refused] = overlay.tamper_counts();
             report.messages_recalled = overlay.recalled();
             report.with_two_trees = u64::from(overlay.has_two_trees());
             [report.surges, report.surge_packets, report.overflowed] = overlay.surge_counts();

@@ -308,6 +308,8 @@ fn readers_below_relays_have_the_venues_books_whatever_fails() {
         ("messages asked for", sum.messages_asked, 5),
         ("snapshots gone on from", sum.snapshots_read, 1),
         ("messages that left leaf gateways", sum.outlet_releases, 300),
+        ("datagrams cut", sum.datagrams_cut, 2),
+        ("datagrams that were cut or forged, and refused", sum.datagrams_refused, 10),
     ] {
         assert!(count >= least * sum.with_relays, "{count} {what} test little");
     }

@@ -187,7 +187,8 @@ export const orders: typeof en = {
     about: "Wo der Sequencer endet und das Log beginnt, ist so genau wie die Uhren beider Rechner.",
     late: (span) => `Sie kam ${span} zu spät, als dass ihr Stempel ganz zählte: später gestempelte können vor ihr gegangen sein.`,
     stages: {
-      gateway: { name: "Gateway", words: "vom Stempel, bis sie zum Leader ging" },
+      leaf: { name: "Blatt-Gateway", words: "vom Stempel dort, bis sie zum Replikat darüber kam" },
+      gateway: { name: "Gateway", words: "bis sie zum Leader ging" },
       sequencer: { name: "Sequencer", words: "auf dem Weg zum Leader, und Warten auf früher gestempelte" },
       log: { name: "Log", words: "bis eine Mehrheit sie hat" },
       decided: { name: "Sequencer und Log", words: "wie es sich teilt, ist unbekannt: die Uhren widersprechen sich" },

@@ -185,7 +185,8 @@ export const orders = {
     about: "Where the sequencer ends and the log begins is as true as the clocks of the two machines.",
     late: (span: string) => `It came ${span} too late for its stamp to count in full: orders stamped later may have left before it.`,
     stages: {
-      gateway: { name: "Gateway", words: "from its stamp until it left for the leader" },
+      leaf: { name: "Leaf gateway", words: "from its stamp there until it came to the replica above" },
+      gateway: { name: "Gateway", words: "until it left for the leader" },
       sequencer: { name: "Sequencer", words: "on the way to the leader, and held for orders stamped earlier" },
       log: { name: "Log", words: "until a majority has it" },
       decided: { name: "Sequencer and log", words: "how they divide is not known: the clocks contradict each other" },

@@ -183,7 +183,8 @@ export const orders: typeof en = {
     about: "排序与日志的分界，其准确程度取决于两台机器的时钟。",
     late: (span) => `迟到 ${span}，时间戳未能完全生效：打戳更晚的委托可能先行离开。`,
     stages: {
-      gateway: { name: "网关", words: "从打戳到发往主副本" },
+      leaf: { name: "叶网关", words: "从在叶网关打戳到抵达上级副本" },
+      gateway: { name: "网关", words: "直到发往主副本" },
       sequencer: { name: "排序", words: "前往主副本，并等待更早打戳的委托" },
       log: { name: "日志", words: "直到多数副本持有" },
       decided: { name: "排序与日志", words: "无法区分：两台机器的时钟互相矛盾" },

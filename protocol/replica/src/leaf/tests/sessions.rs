@@ -6,6 +6,7 @@ use walras_gateway::Rate;
 use walras_gateway::session::ServerSettings;
 use walras_random::Random;
 use walras_sequencer::GatewayMessage;
+use walras_types::{AccountId, OrderId};
 
 use super::client::{Client, Received};
 use super::world::{LEAF, MS, World, asset, deposit, listing, opens};
@@ -81,6 +82,28 @@ fn orders_go_by_a_leaf_and_reports_come_back() {
     copy.send(world.time_ns(), "D", &new_order("second", "29000"));
     world.exchange(listens, &mut copy);
     assert!(copy.last().text(58).contains("WALRAS"), "{:?}", copy.last());
+}
+
+/// The owner of an order sees what its way from the leaf took apart from what it waited at the replica above.
+#[test]
+fn the_way_from_the_leaf_is_known_at_the_replica_above() {
+    let mut world = World::new();
+    let mut client = desk();
+    let line = log_on(&mut world, LEAF, &mut client, false);
+    client.send(world.time_ns(), "D", &new_order("first", "29000"));
+    world.receive(line, &mut client);
+    // What the leaf has sent is on its way for so long.
+    world.now_ns += 300_000;
+    for _ in 0..4 {
+        world.exchange(line, &mut client);
+    }
+    let order_id = OrderId(client.received[0].text(37).parse().unwrap());
+    let (above, account) = (world.above(), AccountId(0));
+    let wait = world.replicas[&above].waits().of(account, order_id).unwrap();
+    assert_eq!((wait.leaf_ns, wait.gateway_ns), (Some(300_000), Some(0)), "{wait:?}");
+    for (_, replica) in world.replicas.iter().filter(|(number, _)| **number != above) {
+        assert_eq!(replica.waits().of(account, order_id), None);
+    }
 }
 
 /// Each logon is sent all reports of its account that are kept.

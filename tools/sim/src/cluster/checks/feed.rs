@@ -1,5 +1,6 @@
 //! The binary feed: every replica gives each message of a channel the same number and the same bytes, without a gap; a reader of them
-//! has the engine's book after each entry; and nothing may be released before the time that the log gives it.
+//! has the engine's books, the blocks of its batch markets and what its auctions would trade after each entry; and nothing may be
+//! released before the time that the log gives it.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +10,21 @@ use walras_feed::book::{Book, Content};
 use walras_feed::channel::{ChannelId, View};
 use walras_feed::message::Message;
 use walras_replica::FeedPiece;
-use walras_types::{InstrumentId, Side};
+use walras_testkit::published::{BatchExpected, indicated};
+use walras_types::{BatchMarketId, InstrumentId, LogIndex, Side, TradingPhase};
 
 use crate::common::checks::{Checked, Violation};
 
 const CHECK: &str = "feed";
+/// Of books with fewer open orders the venue says after each entry what their auctions would trade.
+const INDICATED_ORDERS_MAX: usize = 1_024;
 
 /// Who reads all channels from their first message on.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     channels: BTreeMap<ChannelId, Read>,
+    /// The last entry of which any replica published something.
+    newest: LogIndex,
 }
 
 /// One channel.
@@ -71,6 +77,22 @@ impl Feed {
                 compare(run.channel, book, engine).map_err(says)?;
             }
         }
+        self.newest = self.newest.max(log_index);
+        match engine.filter(|_| self.newest == log_index) {
+            Some(engine) => self.compare_all(log_index, engine),
+            None => Ok(()),
+        }
+    }
+
+    /// What no entry may change without a message: the blocks of batch markets, and what auctions would trade.
+    fn compare_all(&self, log_index: LogIndex, engine: &Engine) -> Checked {
+        for (channel, read) in self.channels.iter().filter(|(_, read)| read.book.is_whole()) {
+            let compared = match read.book.content() {
+                Content::Batches(_) => compare_batches(*channel, &read.book, engine),
+                Content::Orders(_) | Content::Levels(_) | Content::Top(_) => compare_indicated(*channel, &read.book, engine),
+            };
+            compared.map_err(|what| Violation::new(CHECK, format!("{channel:?} at entry {log_index}: {what}")))?;
+        }
         Ok(())
     }
 }
@@ -92,11 +114,30 @@ impl Read {
     }
 }
 
-fn compare(channel: ChannelId, book: &Book, engine: &Engine) -> Result<(), String> {
-    if channel.view() == View::Batches {
+/// Compares a batch market's definition, phase, assets and last block, with prices and volumes.
+fn compare_batches(channel: ChannelId, book: &Book, engine: &Engine) -> Result<(), String> {
+    let Content::Batches(state) = book.content() else { return Err("it is no batch market's".into()) };
+    let market = u16::try_from(channel.market()).ok().and_then(|market| BatchExpected::of(engine, BatchMarketId(market)));
+    market.ok_or("the engine has no such batch market")?.check(state)
+}
+
+/// Compares what an auction would trade.
+fn compare_indicated(channel: ChannelId, book: &Book, engine: &Engine) -> Result<(), String> {
+    let instrument = InstrumentId(channel.market());
+    let Some(view) = engine.instrument(instrument) else { return Err("the engine has no such instrument".into()) };
+    if view.phase != TradingPhase::Continuous && engine.open_order_count(instrument) >= INDICATED_ORDERS_MAX {
         return Ok(());
     }
-    let instrument = InstrumentId(channel.get() & 0xff_ffff);
+    let (ours, theirs) = (book.market().indicated, indicated(engine, instrument));
+    if ours == theirs { Ok(()) } else { Err(format!("readers have that the auction would trade {ours:?}, the engine {theirs:?}")) }
+}
+
+/// Compares what a channel shows of an instrument's book.
+fn compare(channel: ChannelId, book: &Book, engine: &Engine) -> Result<(), String> {
+    if channel.view() == View::Batches {
+        return compare_batches(channel, book, engine);
+    }
+    let instrument = InstrumentId(channel.market());
     let Some(view) = engine.instrument(instrument) else { return Err("the engine has no such instrument".into()) };
     let phase = book.market().phase.map(|changed| changed.phase);
     if phase != Some(view.phase) {
@@ -129,9 +170,11 @@ fn compare(channel: ChannelId, book: &Book, engine: &Engine) -> Result<(), Strin
 mod tests {
     use walras_consensus::Term;
     use walras_fair_access::publications::ReleaseTime;
-    use walras_feed::message::{Head, LevelChanged, Place};
+    use walras_feed::message::{AuctionIndicated, BatchAssetAdded, Head, LevelChanged, Place};
     use walras_replica::{FeedPart, FeedRun};
-    use walras_types::{LogIndex, PriceTicks, SizeLots};
+    use walras_testkit::commands::{self, Range};
+    use walras_testkit::{Choices, batch_commands};
+    use walras_types::{PriceTicks, SizeLots, TimeNs};
 
     use super::*;
 
@@ -169,5 +212,40 @@ mod tests {
         }
         let violation = feed.on_piece(a, &piece(levels, 2, 5, 9), Some(&Engine::new()), None).unwrap_err();
         assert!(violation.detail.contains("no such instrument"), "{}", violation.detail);
+    }
+
+    /// Messages that do not say what the engine has of a batch market and of an auction.
+    #[test]
+    fn other_blocks_and_other_auctions_are_found() {
+        let mut engine = Engine::new();
+        let mut choices = Choices::of_seed(1);
+        let opening = commands::opening(&mut choices, Range::Near).into_iter().chain(batch_commands::opening(&mut choices));
+        let (mut time_ns, mut events) = (0, Vec::new());
+        for command in opening {
+            time_ns += 1;
+            events.clear();
+            engine.apply(engine.last_applied().next(), TimeNs(time_ns), &command, &mut events);
+        }
+        let market = BatchMarketId(0);
+        let expected = BatchExpected::of(&engine, market).unwrap();
+        let channel = ChannelId::batches(market);
+        let mut messages: Vec<Message> = expected.state.defined.map(Message::from).into_iter().collect();
+        messages.extend(expected.state.phase.map(Message::from));
+        let added = |(place, &asset)| Message::from(BatchAssetAdded { place, asset });
+        messages.extend((0..).zip(&expected.state.assets).map(added));
+        let book = |messages: &[Message]| {
+            let (mut book, head) = (Book::new(channel), Head { place: Place::Last, log_index: 1, time_ns: 1 });
+            messages.iter().for_each(|message| book.apply(&head, message).unwrap());
+            book
+        };
+        assert_eq!(compare_batches(channel, &book(&messages), &engine), Ok(()));
+        messages.pop();
+        assert!(compare_batches(channel, &book(&messages), &engine).unwrap_err().contains("the engine"));
+        let levels = ChannelId::instrument(View::Levels, InstrumentId(1));
+        let mut book = Book::new(levels);
+        assert_eq!(compare_indicated(levels, &book, &engine), Ok(()));
+        let indicated = AuctionIndicated { price: None, volume: SizeLots::new(1), imbalance_lots: 0 };
+        book.apply(&Head { place: Place::Last, log_index: 1, time_ns: 1 }, &indicated.into()).unwrap();
+        assert!(compare_indicated(levels, &book, &engine).unwrap_err().contains("would trade"));
     }
 }

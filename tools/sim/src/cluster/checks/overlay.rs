@@ -27,6 +27,11 @@ impl Checks {
         self.note(checked);
     }
 
+    /// Somebody took a packet that was cut or forged on its way.
+    pub(crate) fn on_false_taken(&mut self, header: &Header) {
+        self.note(Err(Violation::new("seals", format!("a packet that no node of the tree has sealed is taken: {header:?}"))));
+    }
+
     /// A packet came to a receiver so long after its release time.
     pub(crate) fn on_piece_arrived(&mut self, release_ns: u64, late_ns: i64) {
         self.lateness.on_arrival(release_ns, late_ns);

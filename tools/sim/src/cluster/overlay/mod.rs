@@ -12,6 +12,8 @@
 //! It listens to the replicas and sends them nothing but those reports, so without them the rest of the venue does the same with it as
 //! without it. Only the run is longer: it lasts until all readers have everything.
 //!
+//! In the seeds that decide so, somebody without the tree's key cuts datagrams and sends forged ones (`tamper.rs`).
+//!
 //! *Deliberately absent*: the seal's strength (a relay that holds the key can alter what it passes on); how often one source may ask
 //! (`edge/relay-link`); reports of receivers to the sender itself, where no relay is there.
 
@@ -23,6 +25,7 @@ mod relay;
 mod sender;
 mod shape;
 mod surge;
+mod tamper;
 mod world;
 
 use std::collections::VecDeque;
@@ -35,7 +38,7 @@ use walras_feed::sender::Packets;
 use walras_relay::keeper::KeeperEffect;
 use walras_relay::keeping::Keeping;
 use walras_relay::live::split;
-use walras_relay::packet::{Packet, TreeKey};
+use walras_relay::packet::TreeKey;
 use walras_relay::reader::Request;
 use walras_relay::rewinder::Answer;
 use walras_replica::FeedPiece;
@@ -49,6 +52,7 @@ use self::relay::{RelayActs, RelayPlace, RelayProcess};
 use self::sender::SenderEnd;
 use self::shape::{DIRECT, OUTLETS, Shape, TREE};
 use self::surge::Surges;
+use self::tamper::{Tamper, open};
 use super::checks::Checks;
 use super::mutation::Mutation;
 use super::replica::Moment;
@@ -117,6 +121,8 @@ pub(super) struct Overlay {
     shape: Shape,
     choices: Choices<'static>,
     links: Links,
+    /// Where datagrams are cut and forged.
+    tamper: Option<Tamper>,
     senders: Vec<Option<SenderEnd>>,
     relays: Vec<RelayPlace>,
     receivers: Vec<Receiver>,
@@ -184,12 +190,15 @@ impl Overlay {
             let participants = (0..PARTICIPANTS).map(|_| reads(&mut choices)).collect();
             receivers.push(Receiver::Outlet(Box::new(OutletEnd::new(&mut choices, &shape, at, mutation)), participants));
         }
+        let mut of_tamper = Choices::of_random(random.fork(38));
+        let is_tampered = of_tamper.one_in(2) && mutation.is_none() || mutation == Some(Mutation::SealsUnchecked);
         let rewind_bytes_max = choices.pick(&[3_000, 30_000, 1_000_000]);
         let fault_ns = Some(choices.within(1, FAULT_NS_MAX) * rarer);
         Self {
             shape,
             choices,
             links: Links::new(),
+            tamper: is_tampered.then(|| Tamper::new(of_tamper, mutation)),
             senders: (0..machines).map(|_| None).collect(),
             relays,
             receivers,
@@ -236,9 +245,15 @@ impl Overlay {
         self.links.next_ns().map_or(self.tick_ns, |next_ns| next_ns.min(self.tick_ns))
     }
 
-    /// Datagrams lost and doubled, and faults of relays.
+    /// Datagrams lost, doubled, cut and forged, and faults of relays.
     pub(super) fn faults(&self) -> u64 {
-        self.links.lost_or_doubled + self.counts.relay_crashes + self.counts.relay_stalls
+        let [cut, forged, _] = self.tamper_counts();
+        self.links.lost_or_doubled + cut + forged + self.counts.relay_crashes + self.counts.relay_stalls
+    }
+
+    /// Datagrams that were cut, forged, and refused.
+    pub(super) fn tamper_counts(&self) -> [u64; 3] {
+        self.tamper.as_ref().map(Tamper::counts).unwrap_or_default()
     }
 
     /// A replica's process begins with a state, or goes on from one.
@@ -288,8 +303,17 @@ impl Overlay {
     }
 
     fn send(&mut self, now_ns: u64, from: Address, to: Address, bytes: &Rc<[u8]>) {
-        let datagram = Datagram { from, to, bytes: Rc::clone(bytes) };
+        let mut datagram = Datagram { from, to, bytes: Rc::clone(bytes) };
+        self.tamper_with(now_ns, &mut datagram);
         self.links.send(&mut self.choices, now_ns, datagram);
+    }
+
+    /// A datagram that is sent may be cut, and another one may come in its sender's name.
+    fn tamper_with(&mut self, now_ns: u64, datagram: &mut Datagram) {
+        let forged = self.tamper.as_mut().and_then(|tamper| tamper.strike(now_ns, datagram));
+        if let Some((at_ns, forged)) = forged {
+            self.links.at(at_ns, forged);
+        }
     }
 
     fn say(&mut self, now_ns: u64, from: Address, to: Address, keeping: &Keeping) {
@@ -297,7 +321,8 @@ impl Overlay {
         let relay = |address: Address| if let Address::Node(number) = address { self.shape.relay(number) } else { None };
         let tree = relay(from).or(relay(to)).map_or(0, |(tree, _)| tree);
         keeping.encode(TREE + tree, EPOCH_NS + now_ns, &self.shape.key, &mut bytes);
-        let datagram = Datagram { from, to, bytes: bytes.into() };
+        let mut datagram = Datagram { from, to, bytes: bytes.into() };
+        self.tamper_with(now_ns, &mut datagram);
         let choices = match (keeping, from, &mut self.reports, &mut self.of_copies) {
             (Keeping::Late { .. }, _, Some(reports), _) => &mut reports.choices,
             (Keeping::Mute { .. }, _, _, Some(of_copies)) | (Keeping::View { .. }, Address::Node(_), _, Some(of_copies)) => {
@@ -354,7 +379,8 @@ impl Overlay {
             Address::Node(node) if self.shape.relay(node).is_some() => self.arrives_at_relay(around, node, datagram),
             Address::Node(node) => {
                 let at = (node - self.shape.tree.relays()) as usize;
-                let Ok(packet) = Packet::decode(&datagram.bytes, &self.shape.key) else { return };
+                let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
+                let Some(packet) = packet else { return };
                 match &mut self.receivers[at] {
                     Receiver::Direct(reads) => reads.on_packet(around.now_ns, &packet, around.checks),
                     Receiver::Outlet(outlet, _) => {
@@ -373,7 +399,8 @@ impl Overlay {
             }
             Address::LeafRequests(node) => self.ask_outlet(around, node, datagram),
             Address::Participant(node, number) => {
-                let Ok(packet) = Packet::decode(&datagram.bytes, &self.shape.own_key) else { return };
+                let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.own_key, around.checks);
+                let Some(packet) = packet else { return };
                 if let Receiver::Outlet(_, participants) = &mut self.receivers[node as usize] {
                     participants[number].on_packet(around.now_ns, &packet, around.checks);
                 }
@@ -387,7 +414,8 @@ impl Overlay {
             self.links.at(host.paused_until_ns, datagram.clone());
             return;
         }
-        let Ok(packet) = Packet::decode(&datagram.bytes, &self.shape.key) else { return };
+        let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
+        let Some(packet) = packet else { return };
         let Some(sender) = &mut self.senders[replica] else { return };
         if let (Address::Keeper(_, socket), Some(keeping)) = (datagram.to, Keeping::decode(&packet)) {
             let mut effects = Vec::new();
@@ -421,7 +449,8 @@ impl Overlay {
         }
         let is_mute = place.is_mute;
         let Some(process) = &mut place.process else { return };
-        let Ok(packet) = Packet::decode(&datagram.bytes, &self.shape.key) else { return };
+        let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
+        let Some(packet) = packet else { return };
         let from_relay = if let Address::Node(from) = datagram.from { self.shape.relay(from) } else { None };
         let from = (datagram.from, from_relay.map(|(_, relay)| relay));
         let RelayActs { says, passes } = process.on_packet(around.now_ns, from, &packet);
@@ -440,8 +469,8 @@ impl Overlay {
     /// A participant asks its leaf gateway.
     fn ask_outlet(&mut self, around: &mut Around<'_>, node: u32, datagram: &Datagram) {
         let Receiver::Outlet(outlet, _) = &mut self.receivers[node as usize] else { return };
-        let asked = Packet::decode(&datagram.bytes, &self.shape.own_key).ok().and_then(|packet| Control::decode(&packet));
-        let Some(Control::Ask(request)) = asked else { return };
+        let asked = open(&mut self.tamper, &datagram.bytes, &self.shape.own_key, around.checks);
+        let Some(Control::Ask(request)) = asked.and_then(|packet| Control::decode(&packet)) else { return };
         for bytes in outlet.answer(around.now_ns, &request, &self.shape, around.checks) {
             self.send(around.now_ns, datagram.to, datagram.from, &bytes.into());
         }

@@ -13,6 +13,7 @@ use super::board::Board;
 use super::links::Address;
 use super::shape::DIRECT;
 use super::surge::Surges;
+use super::tamper::Tamper;
 use super::{Around, CUT_NS_MAX, DOWN_NS_MAX, Host, LateReports, OutletEnd, Overlay, Quality, Reads, Receiver};
 use crate::cluster::checks::Checks;
 use crate::cluster::event::Event;
@@ -89,6 +90,7 @@ impl Overlay {
     pub(in crate::cluster) fn heal(&mut self, now_ns: u64) {
         self.links.heal();
         self.surges.iter_mut().for_each(Surges::end);
+        self.tamper.iter_mut().for_each(Tamper::end);
         self.fault_ns = None;
         self.board.iter_mut().for_each(|board| board.heal());
         for place in &mut self.relays {
