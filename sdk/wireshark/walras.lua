@@ -12,7 +12,24 @@ local HEAD_BYTES = 19
 local VERSION = 1
 
 local packet_kinds = { [0] = "data", [1] = "heartbeat", [2] = "end of the channel", [3] = "data that was asked for again" }
-local views = { [1] = "orders", [2] = "levels", [3] = "top", [4] = "batches" }
+local views = { [0] = "the tree's machines", [1] = "orders", [2] = "levels", [3] = "top", [4] = "batches" }
+
+-- What travels in channel 0: requests and their answers, and what machines of the tree say to each other. A test compares it, too.
+-- controls
+local controls = {
+  [1] = "Request",
+  [2] = "GoneBefore",
+  [3] = "Look",
+  [4] = "Figures",
+  [16] = "Ping",
+  [17] = "Pong",
+  [18] = "View",
+  [19] = "Taken",
+  [20] = "Silent",
+  [21] = "Late",
+  [22] = "Mute",
+}
+-- end of the controls
 
 -- What follows is written by a program from the schema in protocol/feed/src/message.rs; a test compares it.
 -- schema
@@ -166,6 +183,10 @@ local fields = {
   message_last = ProtoField.bool("walras.message.last", "Last of its log entry", 8, nil, 0x01),
   log_index = ProtoField.uint64("walras.message.log_index", "Log entry"),
   time = ProtoField.uint64("walras.message.time_ns", "Time of the entry (ns since the epoch)"),
+  control_kind = ProtoField.uint8("walras.control.kind", "Kind"),
+  control_channel = ProtoField.uint32("walras.control.channel", "Of channel", base.HEX),
+  control_number = ProtoField.uint64("walras.control.number", "From message"),
+  control_count = ProtoField.uint16("walras.control.count", "How many"),
 }
 
 local all = {}
@@ -222,10 +243,30 @@ local function dissect_message(buffer, at, length, number, tree)
   return name
 end
 
+-- A message of channel 0.
+local function dissect_control(buffer, at, length, tree)
+  local kind = length > 0 and buffer(at, 1):uint() or nil
+  local name = kind and controls[kind] or "unknown"
+  local branch = tree:add(walras, length > 0 and buffer(at, length) or buffer(at - 2, 2), name)
+  if kind then branch:add_le(fields.control_kind, buffer(at, 1)):append_text(" (" .. name .. ")") end
+  local is_request, is_gone = kind == 1 and length == 15, kind == 2 and length == 13
+  if is_request or is_gone then
+    branch:add_le(fields.control_channel, buffer(at + 1, 4))
+    branch:add_le(fields.control_number, buffer(at + 5, 8))
+    if is_request then branch:add_le(fields.control_count, buffer(at + 13, 2)) end
+  elseif not kind or not controls[kind] or kind <= 2 then
+    branch:add_proto_expert_info(malformed, "an unknown kind or length")
+  end
+  return name
+end
+
 -- Whether the bytes have the form of a packet.
 local function is_packet(buffer)
   if buffer:len() < HEADER_BYTES + SEAL_BYTES or buffer(0, 1):uint() ~= VERSION then return false end
   if not packet_kinds[buffer(1, 1):uint()] or not views[buffer(7, 1):uint()] then return false end
+  -- Of the channels without a view there is one, whose packets no relay forwards.
+  local is_numbered = buffer(12, 4):le_uint() ~= 0 or buffer(16, 4):le_uint() ~= 0
+  if buffer(7, 1):uint() == 0 and (buffer(4, 4):le_uint() ~= 0 or is_numbered) then return false end
   local at = HEADER_BYTES
   for _ = 1, buffer(2, 2):le_uint() do
     if at + 2 > buffer:len() - SEAL_BYTES then return false end
@@ -250,7 +291,11 @@ function walras.dissector(buffer, info, root)
   local at, number, names = HEADER_BYTES, buffer(20, 8):le_uint64(), {}
   for place = 1, buffer(2, 2):le_uint() do
     local length = buffer(at, 2):le_uint()
-    names[place] = dissect_message(buffer, at + 2, length, tostring(number + (place - 1)), tree)
+    if buffer(4, 4):le_uint() == 0 then
+      names[place] = dissect_control(buffer, at + 2, length, tree)
+    else
+      names[place] = dissect_message(buffer, at + 2, length, tostring(number + (place - 1)), tree)
+    end
     at = at + 2 + length
   end
   tree:add(fields.seal, buffer(at, SEAL_BYTES))

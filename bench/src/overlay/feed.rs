@@ -10,7 +10,7 @@ use walras_feed::publisher::{Publisher, Views};
 use walras_feed::reader::MarketReader;
 use walras_feed::sender::{Packets, Sender, SenderSettings};
 use walras_random::Random;
-use walras_relay::packet::{Packet, TreeKey};
+use walras_relay::packet::{PACKET_BYTES_MAX, Packet, TreeKey};
 use walras_relay::reader::ReaderSettings;
 use walras_types::{
     AccountId, Allocation, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
@@ -142,6 +142,7 @@ fn encode(past: &Past, views: Views) -> anyhow::Result<([f64; 2], Packets)> {
         epoch: 0,
         first_number: 1,
         key: TreeKey::new(KEY),
+        packet_bytes: PACKET_BYTES_MAX,
         rewind_bytes_max: 1 << 22,
         heartbeat_ns: u64::MAX,
         snapshot_bytes_per_s: 1,

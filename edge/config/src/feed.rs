@@ -13,6 +13,8 @@ pub struct FeedOptions {
     pub tree: PathBuf,
     /// From where packets are sent.
     pub source: SocketAddr,
+    /// Bytes of a packet at most.
+    pub packet_bytes: usize,
     /// Where readers ask for what they missed.
     pub requests: Option<SocketAddr>,
     /// Requests of one address in a second.
@@ -47,6 +49,10 @@ impl Config {
                 return Err(ConfigError::Range { key, value: value.to_string(), advice });
             }
         }
+        if !(512..=1_472).contains(&feed.packet_bytes) {
+            let advice = "give 512 to 1472 (beneath IPv4 and UDP, an Ethernet frame has room for 1472)";
+            return Err(ConfigError::Range { key: "feed.packet_bytes", value: feed.packet_bytes.to_string(), advice });
+        }
         if feed.tree.is_empty() {
             return Ok(None);
         }
@@ -54,6 +60,7 @@ impl Config {
         Ok(Some(FeedOptions {
             tree: feed.tree.clone().into(),
             source: address("feed.source", &feed.source, "0.0.0.0:0")?,
+            packet_bytes: feed.packet_bytes,
             requests,
             requests_per_s: feed.requests_per_second,
             kept_bytes: usize::try_from(feed.kept_kib << 10).unwrap_or(usize::MAX),
@@ -84,11 +91,14 @@ mod tests {
         assert_eq!(options(""), Ok(None));
         let on = options("tree = \"tree.toml\"\nrequests = \"[::1]:7410\"").unwrap().unwrap();
         assert_eq!((on.tree, on.requests.map(|at| at.port())), (PathBuf::from("tree.toml"), Some(7410)));
+        assert!(on.packet_bytes + 28 <= 1_420 && on.packet_bytes + 48 <= 1_420, "it fits the frames of clouds and tunnels");
         for (section, says) in [
             ("tree = \"t\"\nsource = \"here\"", "feed.source"),
             ("tree = \"t\"\nrequests = \"7410\"", "0.0.0.0:7410"),
             ("heartbeat_ms = 0", "a minute"),
             ("kept_kib = 0", "feed.kept_kib"),
+            ("packet_bytes = 511", "feed.packet_bytes"),
+            ("packet_bytes = 1473", "give 512 to 1472"),
         ] {
             let error = options(section).unwrap_err();
             assert!(error.contains(says), "{error}");

@@ -257,11 +257,13 @@ sections! {
     BinaryFeed {
         /// File of the relay tree (`docs/relays.md`) on which this replica sends the feed while it leads. Empty for none. The feed begins with the log: a venue that has logged entries without it publishes none. The same on all replicas, or none on all.
         tree: String = "";
-        /// Address from which packets are sent.
+        /// Address from which packets are sent. It must reach all nodes of the tree: `[::]:0` where they have addresses of IPv6, or of both kinds.
         source: String = "0.0.0.0:0";
+        /// Longest packet in bytes, 512 to 1472. A packet and its headers (28 bytes with IPv4, 48 with IPv6) should fit the MTU of every path of the tree: the default fits 1,420. What does not fit goes in fragments of IP, one packet at a time.
+        packet_bytes: usize = 1372_u16;
         /// Address and UDP port at which readers ask for messages that they missed. Empty for none.
         requests: String = "";
-        /// Requests of one address a second.
+        /// Requests of one address a second. The addresses of an IPv6 network of 64 bits count as one.
         requests_per_second: u32 = 200_u32;
         /// KiB of the latest messages of each channel that are kept for readers that ask.
         kept_kib: u64 = 1024_u32;
@@ -363,7 +365,7 @@ sections! {
         key: String = "";
         /// The account of that key.
         account: u32 = 0_u32;
-        /// Numbers of the channels whose messages it gets (`docs/market-data-feed.md`), such as `0x01000005`; empty for all.
+        /// Numbers of the channels whose messages it gets (`docs/market-data-feed.md`), such as `0x01000005`; empty for all. Name the channel of its view's snapshots too (`0x01ffffff`): after a gap the strategy needs it.
         channels: Vec<u32> = [];
         /// Released packets that may wait for it, 1 to 65536. Beyond it the strategy misses some, as the numbers of messages show.
         queue_packets: u32 = 4096_u16;

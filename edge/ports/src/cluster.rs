@@ -92,11 +92,22 @@ pub struct TreeView {
     pub asked_too_often: u64,
     /// The view by which packets go, and relays that are out of it: the relays of all layers are numbered from 0 on.
     pub epoch: u16,
-    /// Likewise.
-    pub out: Vec<u32>,
+    /// Likewise, each with why it is out.
+    pub out: Vec<(u32, RelayOut)>,
     /// What the nodes said when they were asked last, by layer and place: of the receivers, those that answer such questions. Empty before
     /// the first round of questions.
     pub nodes: Arc<Vec<Vec<Option<NodeFigures>>>>,
+}
+
+/// Why packets do not go by a relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelayOut {
+    /// It answers nothing.
+    Silent,
+    /// It does not take up the view.
+    Unaware,
+    /// It answers, and forwards nothing: those below it say so.
+    Mute,
 }
 
 /// What came to a node of the tree since it began, and how long its packets were under way lately.

@@ -45,7 +45,9 @@ pub use batches::{
     transaction_outcome, transaction_outcomes, whole,
 };
 pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
-pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, RecallFigures, TreeView};
+pub use cluster::{
+    ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, RecallFigures, RelayOut, TreeView,
+};
 pub use doorbell::Doorbell;
 pub use feed::{
     BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, OrdersPush, Publication, Push, Shared, ShownOrders,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use walras_relay::deadline::{Maximum, ReportSettings};
-use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
+use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings, OutBecause};
 use walras_relay::keeping::Keeping;
 use walras_relay::lateness::{Pieces, Reports};
 use walras_relay::live::Live;
@@ -86,6 +86,11 @@ impl KeeperNode {
         self.keeper.live()
     }
 
+    /// Relays that are out, or will be by the next view, and why.
+    pub fn out(&self) -> impl Iterator<Item = (u32, OutBecause)> + '_ {
+        self.keeper.out()
+    }
+
     /// Waits until something comes, for some milliseconds at most, and does what it is time for. The view by which packets go from now on,
     /// if it is another one. `pieces` are those that were sent.
     pub fn step(&mut self, pieces: &Mutex<Pieces>) -> io::Result<Option<Live>> {
@@ -96,6 +101,7 @@ impl KeeperNode {
             Some(Keeping::Pong { question }) => keeper.on_pong(elapsed_ns, question),
             Some(Keeping::Taken { node, version }) => keeper.on_taken(node, version),
             Some(Keeping::Silent { node, .. }) => keeper.on_silent(elapsed_ns, node, effects),
+            Some(Keeping::Mute { node, by, version }) => keeper.on_mute(elapsed_ns, node, by, version),
             Some(Keeping::Late { node, samples }) => {
                 reports.on_late(elapsed_ns, node, samples, &pieces.lock().unwrap_or_else(PoisonError::into_inner));
             }

@@ -9,6 +9,7 @@ use walras_relay::keeping::Keeping;
 use walras_relay::lateness::Lateness;
 use walras_relay::packet::{Header, Kind};
 
+use crate::above::Above;
 use crate::layout::Layout;
 
 /// A relay that was silent for so long gets no reports.
@@ -32,6 +33,8 @@ pub(crate) struct LateReports {
     places: HashMap<SocketAddr, usize>,
     /// Where the sender asks, while no relay is in, and when it did.
     sender: Option<(SocketAddr, u64)>,
+    /// Which relays bring packets.
+    pub(crate) above: Above,
     lateness: Lateness,
     next_ns: u64,
 }
@@ -52,6 +55,7 @@ impl LateReports {
             places: (0..).zip(&relays).map(|(at, address)| (*address, at)).collect(),
             relays: relays.into_iter().map(|address| (address, 0)).collect(),
             sender: None,
+            above: Above::of(layout, place),
             lateness: Lateness::default(),
             next_ns: 0,
         }
@@ -85,18 +89,30 @@ impl LateReports {
     pub(crate) fn due(&mut self, now_ns: u64, venue_ns: Option<u64>) -> Option<(Keeping, u32, SocketAddr)> {
         let venue_ns = venue_ns.filter(|_| now_ns >= self.next_ns)?;
         self.next_ns = now_ns.saturating_add(ReportSettings::ROBUST.interval_ns);
+        // Taken even if there is no one to report to: the next report is about what comes from now on.
+        let samples = self.lateness.report(venue_ns);
+        Some((Keeping::Late { node: self.node, samples }, self.tree, self.to(now_ns)?))
+    }
+
+    /// Which relays bring nothing, where that is to be said, and to whom: one that brings something, which passes it on to the sender.
+    pub(crate) fn mute(&mut self, now_ns: u64) -> Option<(Vec<Keeping>, u32, SocketAddr)> {
+        let says = self.above.says(now_ns);
+        if says.is_empty() { None } else { Some((says, self.tree, self.to(now_ns)?)) }
+    }
+
+    /// Where it reports.
+    fn to(&self, now_ns: u64) -> Option<SocketAddr> {
         let is_heard = |at_ns: u64| now_ns.saturating_sub(at_ns) <= SILENT_NS;
         let relay = self.relays.iter().find(|(_, at_ns)| is_heard(*at_ns)).map(|(relay, _)| *relay);
         let sender = || self.sender.filter(|(_, at_ns)| now_ns.saturating_sub(*at_ns) <= 3 * SILENT_NS).map(|(sender, _)| sender);
-        // Taken even if there is no one to report to: the next report is about what comes from now on.
-        let samples = self.lateness.report(venue_ns);
-        Some((Keeping::Late { node: self.node, samples }, self.tree, relay.or_else(sender)?))
+        relay.or_else(sender)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use walras_feed::channel::{Trees, View};
+    use walras_relay::live::{Live, join};
     use walras_relay::packet::TreeKey;
     use walras_relay::tree::Tree;
     use walras_types::InstrumentId;
@@ -147,6 +163,45 @@ mod tests {
         reports.from(at(9_100), address(20));
         assert_eq!(reports.due(at(9_200), None), None, "what time it is is not known");
         assert_eq!(to(&mut reports, at(9_300)), Some(20));
+    }
+
+    /// The receiver's relay answers, and brings nothing. It says so to another one.
+    #[test]
+    fn a_relay_that_brings_nothing_is_named_to_one_that_does() {
+        let mut reports = reports(3);
+        let at = |ms: u64| BEGIN_NS + ms * MS;
+        let layout_tree = Tree::of_layers(vec![2, 3, 6]).unwrap();
+        reports.above.view(9, 4, &std::collections::BTreeSet::new());
+        let live = Live::without(&layout_tree, 4, &std::collections::BTreeSet::new());
+        for packet in 1..=300 {
+            let header = Header {
+                kind: Kind::Data,
+                count: 1,
+                channel: 1,
+                tree: join(7, 4),
+                packet,
+                first: packet,
+                sent_ns: 1,
+                release_ns: 0,
+            };
+            let mut parents = Vec::new();
+            live.parents(8, packet, 1, &mut parents);
+            // Relays 2, 3 and 4 have the ports from 20 on; 3 is mute.
+            for (place, relay) in parents.into_iter().filter(|relay| *relay != 3).enumerate() {
+                let source = address(20 + relay as u16 - 2);
+                reports.from(at(packet), source);
+                reports.above.copy(at(packet), &header, place == 0, 0, source);
+            }
+        }
+        let (says, tree, to) = reports.mute(at(300)).unwrap();
+        assert_eq!((says, tree, to), (vec![Keeping::Mute { node: 3, by: 8, version: 9 }], 7, address(22)));
+        assert_eq!(reports.mute(at(301)), None, "not again at once");
+        // Of another tree, by an unknown view and without a number nothing follows.
+        let header = Header { kind: Kind::Data, count: 1, channel: 1, tree: 8, packet: 5, first: 1, sent_ns: 1, release_ns: 0 };
+        for header in [header, Header { tree: join(7, 5), ..header }, Header { tree: 7, packet: 0, ..header }] {
+            reports.above.copy(at(302), &header, false, 0, address(21));
+        }
+        assert!(reports.mute(at(400)).is_some());
     }
 
     #[test]

@@ -4,16 +4,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use walras_feed::channel::{TREES_MAX, Trees};
+use walras_feed::channel::{CHANNELS_MAX, TREES_MAX, Trees};
 use walras_relay::live::TREE_NUMBER_MAX;
 use walras_relay::packet::TreeKey;
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::{HEDGE_MAX, Tree, TreeError};
 
-/// Packets of each channel that a relay remembers: some milliseconds of the fastest channel.
+use crate::socket::Socket;
+
+/// Packets of each channel that a relay remembers, in 512 bytes: some milliseconds of the fastest channel.
 const PACKETS_REMEMBERED: usize = 1 << 12;
-/// Channels that a relay passes on: three views of ten thousand instruments, 32 KiB each as far as they are used.
-const CHANNELS_MAX: usize = 30_000;
 const KEY_BYTES: usize = 32;
 
 /// Why a file says of no tree.
@@ -78,11 +78,28 @@ pub enum LayoutError {
         /// Of another one.
         other: usize,
     },
+    /// Some node is out of reach.
+    #[error(
+        "a socket at {from} does not reach {to}: give all nodes of a tree addresses of one kind, IPv4 or IPv6, or let a node that sends \
+         to both receive at `[::]` and its port, which has both"
+    )]
+    Reach {
+        /// Where the socket is bound.
+        from: SocketAddr,
+        /// A node's address.
+        to: SocketAddr,
+    },
     /// The key is none.
     #[error("{path}: a tree's key is one line of 64 hexadecimal digits: make one with `openssl rand -hex 32`")]
     Key {
         /// The file.
         path: PathBuf,
+    },
+    /// A socket does not say where it is bound.
+    #[error("could not read the address of a socket: {source}")]
+    Address {
+        /// What the system said.
+        source: std::io::Error,
     },
     /// No relay stands there.
     #[error("layer {layer} has no relay at place {place}: the file lists {listed} there, and the last layer are the receivers")]
@@ -176,6 +193,16 @@ impl Layout {
         self.layers.iter().flatten().copied().collect()
     }
 
+    /// Whether a socket of this machine reaches all nodes of the tree: each of them may get packets of it in some view, or an answer.
+    ///
+    /// # Errors
+    /// An address is of the other kind.
+    pub fn check_reach(&self, socket: &Socket) -> Result<(), LayoutError> {
+        let from = socket.address().map_err(|source| LayoutError::Address { source })?;
+        let far = self.layers.iter().flatten().find(|to| !socket.reaches(**to));
+        far.map_or(Ok(()), |to| Err(LayoutError::Reach { from, to: *to }))
+    }
+
     /// The relay at a place, and its address.
     pub fn relay(&self, layer: usize, place: u32) -> Result<(Relay, SocketAddr), LayoutError> {
         let listed = self.layers.get(layer).map_or(0, Vec::len);
@@ -213,7 +240,16 @@ fn key_of(text: &str) -> Option<TreeKey> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use walras_feed::channel::{ChannelId, View};
+    use walras_relay::packet::{Header, Kind};
+    use walras_relay::relay::Arrival;
+    use walras_types::InstrumentId;
+    use walras_types::limits::INSTRUMENTS_MAX;
+
     use super::*;
+    use crate::socket::Offload;
 
     const SOUND: &str =
         "tree = 1\nhedge = 1\nkey_file = \"tree.key\"\nlayers = [[\"127.0.0.1:1\"], [\"[::1]:2\", \"127.0.0.1:3\"]]\n";
@@ -240,6 +276,25 @@ mod tests {
         }
     }
 
+    /// A venue at its limits has three views of 16,384 instruments.
+    #[test]
+    fn a_relay_passes_on_all_channels_that_a_venue_can_have_and_no_more() {
+        let (_folder, layout) = written(SOUND, &"0a".repeat(32));
+        let (mut relay, _) = layout.unwrap().relay(0, 0).unwrap();
+        let mut arrives = |channel| {
+            let (kind, count, tree, packet, first) = (Kind::Data, 1, 1, 9, 1);
+            relay.arrives(&Header { kind, count, channel, tree, packet, first, sent_ns: 0, release_ns: 0 })
+        };
+        for view in View::BOOKS {
+            for instrument in (0..INSTRUMENTS_MAX).map(InstrumentId) {
+                assert_eq!(arrives(ChannelId::instrument(view, instrument).get()), Arrival::First, "{view:?} of {instrument:?}");
+            }
+        }
+        let others = CHANNELS_MAX as u32 - 3 * INSTRUMENTS_MAX;
+        assert!((0..others).all(|other| arrives(0x0400_0000 + other) == Arrival::First), "room for batch markets and snapshots");
+        assert_eq!(arrives(0x0500_0000), Arrival::NoRoom);
+    }
+
     #[test]
     fn parallel_trees_have_the_next_numbers() {
         let folder = tempfile::tempdir().unwrap();
@@ -263,6 +318,27 @@ mod tests {
         }
         std::fs::write(&path, SOUND.replace("tree = 1", "tree = 65536")).unwrap();
         assert!(Layout::read_all(&path).unwrap_err().to_string().contains("choose a smaller one"));
+    }
+
+    #[test]
+    fn a_tree_that_a_socket_does_not_reach_as_a_whole_is_refused_with_what_to_do() {
+        let bind = |address: &str| Socket::bind(address.parse().unwrap(), Duration::from_millis(1), Offload::None);
+        let (_folder, mixed) = written(SOUND, &"0a".repeat(32));
+        let (_other, of_v4) = written(&SOUND.replace("[::1]:2", "127.0.0.1:2"), &"0a".repeat(32));
+        let (mixed, of_v4) = (mixed.unwrap(), of_v4.unwrap());
+        let error = mixed.check_reach(&bind("127.0.0.1:0").unwrap()).unwrap_err().to_string();
+        assert!(error.contains("does not reach [::1]:2") && error.contains("receive at `[::]`"), "{error}");
+        of_v4.check_reach(&bind("127.0.0.1:0").unwrap()).unwrap();
+        let (Ok(all), Ok(one)) = (bind("[::]:0"), bind("[::1]:0")) else {
+            println!("skipped: this system has no IPv6");
+            return;
+        };
+        assert!(of_v4.check_reach(&one).unwrap_err().to_string().contains("does not reach 127.0.0.1:"));
+        if !all.reaches(of_v4.layers[0][0]) {
+            println!("skipped: sockets of IPv6 have no IPv4 on this system (net.ipv6.bindv6only)");
+            return;
+        }
+        mixed.check_reach(&all).unwrap();
     }
 
     #[test]

@@ -4,20 +4,19 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
+use walras_feed::channel::CHANNELS_MAX;
 use walras_feed::control::{Control, RelayFigures};
 use walras_feed::recall::RecallCounts;
 use walras_relay::keeping::Keeping;
 use walras_relay::packet::{Header, Packet, TreeKey};
 use walras_relay::reader::Request;
+use walras_relay::relay::TAKE_OVER;
 
 use crate::late::LateReports;
 use crate::layout::Layout;
 use crate::look::{self, Looks, now_ns};
 use crate::relay_node::NodeCounts;
 use crate::socket::{Received, Socket};
-
-/// Channels whose newest packet is known; of others no time under way is kept.
-const CHANNELS_MAX: usize = 30_000;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -75,14 +74,20 @@ impl Leaf {
         self.counts
     }
 
+    /// Its host had no room for so many of the packets, which were of more channels than a venue has.
+    pub fn add_no_room(&mut self, packets: u64) {
+        self.counts.no_room += packets;
+    }
+
     /// What it says when it is asked: of each packet newer than all before in its channel, the time under way counts.
     #[must_use]
     pub fn figures(&self) -> RelayFigures {
-        let NodeCounts { first, forged, malformed, .. } = self.counts;
+        let NodeCounts { first, forged, malformed, no_room: others, .. } = self.counts;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
         let late = self.late.as_ref().map_or(0, LateReports::late);
         let recalls = self.recalls;
-        RelayFigures { first, forged, malformed, transit_ns_p50, transit_ns_p99, late, recalls, ..RelayFigures::default() }
+        let came = RelayFigures { first, forged, malformed, others, ..RelayFigures::default() };
+        RelayFigures { transit_ns_p50, transit_ns_p99, late, recalls, ..came }
     }
 
     /// Waits until something comes, as long as the socket may wait, and gives each sound packet. How many datagrams came.
@@ -116,20 +121,27 @@ impl Leaf {
                         continue;
                     }
                     let keeping = Keeping::decode(&packet);
-                    if let (Some(late), Some(source)) = (late.as_mut(), received.source(number)) {
-                        late.from(now_ns, source);
-                        if let Some(Keeping::Ping { .. }) = keeping {
-                            late.asked(now_ns, source);
+                    let source = received.source(number);
+                    if let Some(keeping) = keeping {
+                        match (late.as_mut(), source, keeping) {
+                            (Some(late), Some(source), Keeping::Ping { .. }) => late.asked(now_ns, source),
+                            (Some(late), _, Keeping::View { version, epoch, out }) => late.above.view(version, epoch, &out),
+                            _ => {}
                         }
-                    }
-                    if keeping.is_some() {
                         continue;
                     }
+                    if let (Some(late), Some(source)) = (late.as_mut(), source) {
+                        late.from(now_ns, source);
+                    }
                     counts.first += 1;
-                    if is_newest(newest, packet.header()) {
+                    let skipped = newest_skips(newest, packet.header());
+                    if skipped.is_some() {
                         looks.add(now_ns.saturating_sub(packet.header().sent_ns));
                     }
                     let is_first = with(&packet);
+                    if let (Some(late), Some(source)) = (late.as_mut(), source) {
+                        late.above.copy(now_ns, packet.header(), is_first, skipped.unwrap_or(0), source);
+                    }
                     if let (true, Some(late), Some(venue_ns)) = (is_first, late.as_mut(), venue_ns) {
                         late.first(venue_ns, packet.header());
                     }
@@ -143,6 +155,14 @@ impl Leaf {
             // A relay that is gone does not hear it; the next report goes to another one.
             let _ = socket.send_to(&bytes, to);
         }
+        if let Some((says, tree, to)) = late.as_mut().and_then(|late| late.mute(now_ns)) {
+            for keeping in says {
+                let mut bytes = Vec::new();
+                keeping.encode(tree, now_ns, key, &mut bytes);
+                // It is said again.
+                let _ = socket.send_to(&bytes, to);
+            }
+        }
         if let Some((question, tree, to)) = asked
             && self.looks.may_answer(now_ns)
         {
@@ -152,13 +172,34 @@ impl Leaf {
     }
 }
 
-fn is_newest(newest: &mut HashMap<u32, u64>, header: &Header) -> bool {
+/// Where a packet is newer than all before in its channel: how many numbers it leaves out.
+fn newest_skips(newest: &mut HashMap<u32, u64>, header: &Header) -> Option<u64> {
     let has_room = newest.len() < CHANNELS_MAX || newest.contains_key(&header.channel);
     if header.packet == 0 || !has_room {
-        return false;
+        return None;
     }
     let last = newest.entry(header.channel).or_insert(0);
-    let is_newest = header.packet > *last;
-    *last = header.packet.max(*last);
-    is_newest
+    let before = *last;
+    *last = before.max(header.packet);
+    let ahead = header.packet.checked_sub(before).filter(|ahead| *ahead > 0)?;
+    // The first one of a channel, and of a sender that takes over, leave nothing out.
+    Some(if before == 0 || ahead >= TAKE_OVER { 0 } else { ahead - 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_relay::packet::Kind;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_packet_of_a_channel_says_what_it_leaves_out() {
+        let mut newest = HashMap::new();
+        let mut skips = |channel, packet| {
+            let (kind, count, tree, first, sent_ns, release_ns) = (Kind::Data, 1, 1, 1, 1, 1);
+            newest_skips(&mut newest, &Header { kind, count, channel, tree, packet, first, sent_ns, release_ns })
+        };
+        assert_eq!([5, 6, 9, 8, 9, 0].map(|packet| skips(1, packet)), [Some(0), Some(0), Some(2), None, None, None]);
+        assert_eq!((skips(2, 7), skips(1, 1 << 40), skips(1, (1 << 40) + 2)), (Some(0), Some(0), Some(1)));
+    }
 }

@@ -88,14 +88,10 @@ impl Lookout {
     /// Of these nodes. `seed` is random, so that the questions are not another one's.
     pub fn open(nodes: &[SocketAddr], tree: u32, key: TreeKey, seed: u64) -> io::Result<Self> {
         let is_v4 = nodes.iter().all(SocketAddr::is_ipv4);
+        // A socket of IPv6 reaches addresses of IPv4 too.
         let from: IpAddr = if is_v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        // A socket of IPv6 reaches an address of IPv4 under its mapped name.
-        let name = |node: &SocketAddr| match node.ip() {
-            IpAddr::V4(ip) if !is_v4 => SocketAddr::new(ip.to_ipv6_mapped().into(), node.port()),
-            _ => *node,
-        };
         let socket = Socket::bind(SocketAddr::new(from, 0), WAIT, Offload::None)?;
-        Ok(Self { socket, nodes: nodes.iter().map(name).collect(), tree, key, question: seed })
+        Ok(Self { socket, nodes: nodes.to_vec(), tree, key, question: seed })
     }
 
     /// What each node says, in the order in which they were given; `None` for one that does not answer in time.

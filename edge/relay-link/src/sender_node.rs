@@ -39,6 +39,12 @@ impl SenderNode {
         self.outgoing.lost()
     }
 
+    /// Joined datagrams that the system did not take, whose packets went one by one.
+    #[must_use]
+    pub fn taken_apart(&self) -> u64 {
+        self.outgoing.taken_apart()
+    }
+
     /// Sends packets, each to the nodes of the first layer that its number says.
     pub fn send(&mut self, packets: &Packets) -> io::Result<()> {
         let Self { socket, live, hedge, outgoing, children } = self;

@@ -1,5 +1,6 @@
-//! Released packets on their way to strategies: one bounded queue for each. Where a strategy is too slow it misses packets, as a
-//! participant does whose socket is full: the numbers of messages say so.
+//! Released packets on their way to strategies: one bounded queue for each. They get what participants get, also what the gateway had
+//! missed and a replica sent again. Where a strategy is too slow it misses packets, as a participant does whose socket is full: the numbers
+//! of messages say so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,9 +79,9 @@ impl Inbox {
     }
 }
 
-/// Gives packets whose time has come to all strategies that want them. Never blocks.
+/// Gives packets with messages, whose time has come, to all strategies that want them. Never blocks.
 pub fn give(inboxes: &mut [Inbox], released: &Packets) {
-    for (header, bytes) in released.iter().filter(|(header, _)| header.kind == Kind::Data) {
+    for (header, bytes) in released.iter().filter(|(header, _)| matches!(header.kind, Kind::Data | Kind::Again)) {
         let mut shared = None;
         for inbox in inboxes.iter_mut().filter(|inbox| inbox.wants(header.channel)) {
             inbox.put(shared.get_or_insert_with(|| Released::from(bytes)));
@@ -110,7 +111,7 @@ mod tests {
     fn packets(of: &[(u32, u64, Kind)]) -> Packets {
         let (mut packets, mut writer) = (Packets::default(), PacketWriter::default());
         for &(channel, number, kind) in of {
-            let count = if kind == Kind::Data { 2 } else { 0 };
+            let count = if matches!(kind, Kind::Data | Kind::Again) { 2 } else { 0 };
             (0..count).for_each(|n| assert!(writer.push(&(number + u64::from(n)).to_le_bytes())));
             let header = Header { kind, count, channel, tree: 1, packet: number, first: number, sent_ns: 1, release_ns: 2 };
             packets.push(&header, &mut writer, &TreeKey::new([1; 32]));
@@ -124,6 +125,14 @@ mod tests {
             messages(&packet).map(|(channel, at, bytes)| (channel, at, number(bytes))).collect()
         };
         std::iter::from_fn(|| inlet.next()).flat_map(read).collect()
+    }
+
+    /// What the gateway missed comes after what followed it.
+    #[test]
+    fn what_came_back_late_is_given_too() {
+        let (inbox, inlet) = queue(&[5], 9, Doorbell::default());
+        give(&mut [inbox], &packets(&[(5, 3, Kind::Data), (5, 1, Kind::Again), (6, 1, Kind::Again), (5, 5, Kind::Heartbeat)]));
+        assert_eq!(taken(&inlet), [(5, 3, 3), (5, 4, 4), (5, 1, 1), (5, 2, 2)]);
     }
 
     #[test]

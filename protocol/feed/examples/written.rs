@@ -1,4 +1,4 @@
-//! Prints what is written of the schema: `cargo run -q -p walras-feed --example written tables|dissector|vectors`.
+//! Prints what is written of the schema: `cargo run -q -p walras-feed --example written tables|dissector|controls|vectors|packets`.
 #![allow(clippy::unwrap_used, reason = "shared with a test, which panics to fail")]
 
 #[path = "../tests/feed/written.rs"]
@@ -9,7 +9,9 @@ fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("tables") => print!("{}", written::tables()),
         Some("dissector") => print!("{}", written::dissector_table()),
+        Some("controls") => print!("{}", written::dissector_controls()),
         Some("vectors") => print!("{}", written::vectors()),
-        _ => eprintln!("usage: written tables|dissector|vectors"),
+        Some("packets") => print!("{}", written::packets()),
+        _ => eprintln!("usage: written tables|dissector|controls|vectors|packets"),
     }
 }

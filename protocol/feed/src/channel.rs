@@ -1,5 +1,6 @@
 //! Channels: one market in one view, or the snapshots of all markets in one view.
 
+use walras_types::limits::{BATCH_MARKETS_MAX, INSTRUMENTS_MAX};
 use walras_types::{BatchMarketId, InstrumentId};
 
 /// How much of a market a channel shows.
@@ -45,8 +46,12 @@ const SNAPSHOTS_MIN: u32 = SNAPSHOTS - (TREES_MAX - 1);
 /// Parallel trees of a venue at most.
 pub const TREES_MAX: u32 = 64;
 
+/// Channels of a venue at most: every instrument in each view, every batch market, and each view's snapshots by each tree.
+pub const CHANNELS_MAX: usize =
+    View::BOOKS.len() * INSTRUMENTS_MAX as usize + BATCH_MARKETS_MAX + View::ALL.len() * TREES_MAX as usize;
+
 // Every instrument has a channel.
-const _: () = assert!(walras_types::limits::INSTRUMENTS_MAX < SNAPSHOTS_MIN);
+const _: () = assert!(INSTRUMENTS_MAX < SNAPSHOTS_MIN);
 
 /// Parallel trees, over which the markets of a venue are spread: all packets of a market travel by one of them, so no relay carries all
 /// markets.
@@ -144,7 +149,22 @@ impl ChannelId {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    /// Nodes have room for them all.
+    #[test]
+    fn a_venue_at_its_limits_has_no_more_channels_than_there_may_be() {
+        let trees = Trees::new(TREES_MAX).unwrap();
+        let instruments = (0..INSTRUMENTS_MAX).map(InstrumentId);
+        let books = instruments.flat_map(|market| View::BOOKS.map(|view| ChannelId::instrument(view, market)));
+        let batches = (0..BATCH_MARKETS_MAX as u16).map(|market| ChannelId::batches(BatchMarketId(market)));
+        let mut channels: BTreeSet<ChannelId> = books.chain(batches).collect();
+        let snapshots: Vec<ChannelId> = channels.iter().map(|channel| channel.snapshots_of(trees)).collect();
+        channels.extend(snapshots);
+        assert_eq!(channels.len(), CHANNELS_MAX);
+    }
 
     #[test]
     fn channels_have_their_numbers() {

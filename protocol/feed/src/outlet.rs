@@ -412,6 +412,22 @@ mod tests {
         assert_eq!(outlet.answer(0, &request, &mut Vec::new()), Answer::GoneBefore(5), "there is a gap");
     }
 
+    #[test]
+    fn packets_of_more_channels_than_there_may_be_are_named_and_others_go_on() {
+        let mut outlet = outlet();
+        let mut arrives = |channel: u32, number: u64| {
+            let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
+            assert!(writer.push(&[1]));
+            let (kind, count, packet, first, sent_ns, release_ns) = (Kind::Data, 1, number, number, 1, 10);
+            let header = Header { kind, count, channel, tree: TREE, packet, first, sent_ns, release_ns };
+            writer.finish(&header, &keys()[0], &mut bytes);
+            take(&mut outlet, 10, &bytes)
+        };
+        assert!((1..=4).all(|channel| arrives(channel, 1) == Ok(Arrival::First)));
+        assert_eq!((arrives(5, 1), arrives(4, 2), arrives(5, 2)), (Ok(Arrival::NoRoom), Ok(Arrival::First), Ok(Arrival::NoRoom)));
+        assert_eq!(outlet.held_count(), 5);
+    }
+
     /// An outlet that began after the last messages of a quiet channel has none of them, and says so once a heartbeat came.
     #[test]
     fn one_that_begins_late_says_what_it_does_not_have() {

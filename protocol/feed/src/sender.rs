@@ -6,15 +6,13 @@
 use std::collections::BTreeMap;
 
 use walras_relay::live::join;
-use walras_relay::packet::{Header, Kind, MESSAGE_BYTES_MAX, PacketWriter, TreeKey};
+use walras_relay::packet::{HEADER_BYTES, Header, Kind, PacketWriter, SEAL_BYTES, TreeKey};
 use walras_relay::reader::{Message, Request};
 use walras_relay::rewinder::{Answer, Rewinder};
 
 use crate::channel::{ChannelId, Trees};
 use crate::publisher::{Messages, Publisher, Run};
 
-/// Room of a packet for messages with their lengths.
-const ROOM_BYTES: usize = MESSAGE_BYTES_MAX + 2;
 /// How much of its rate the rotation of snapshots may catch up with at once.
 const SNAPSHOT_BURST_NS: u64 = 10_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -33,6 +31,8 @@ pub struct SenderSettings {
     pub first_number: u64,
     /// Seals its packets.
     pub key: TreeKey,
+    /// Bytes of a packet at most. What the paths do not take whole the kernel sends in fragments, which costs more.
+    pub packet_bytes: usize,
     /// Bytes of the latest messages of each channel that are kept for readers that ask.
     pub rewind_bytes_max: usize,
     /// A channel in which so long nothing was sent gets a heartbeat; so long or up to twice as long.
@@ -48,6 +48,11 @@ impl SenderSettings {
     /// The number of the tree by which a channel's packets travel.
     fn tree_of(&self, channel: ChannelId) -> u32 {
         join(self.tree + self.trees.of(channel), self.epoch)
+    }
+
+    /// Room of a packet for messages with their lengths.
+    fn room_bytes(&self) -> usize {
+        self.packet_bytes.saturating_sub(HEADER_BYTES + SEAL_BYTES)
     }
 }
 
@@ -155,7 +160,8 @@ impl Sender {
     /// One that has sent nothing.
     #[must_use]
     pub fn new(settings: SenderSettings) -> Self {
-        let (channels, writer, rotation) = (BTreeMap::new(), PacketWriter::default(), Rotation::default());
+        let writer = PacketWriter::up_to(settings.packet_bytes);
+        let (channels, rotation) = (BTreeMap::new(), Rotation::default());
         Self { settings, channels, writer, heartbeat_at_ns: 0, rotation, state_release_ns: 0 }
     }
 
@@ -189,7 +195,7 @@ impl Sender {
         let mut out = Writing { settings, writer, channel: run.channel, sent, sent_ns, release_ns, used: 0, packets };
         let mut entries = run.messages();
         while let Some((entry, _, bytes)) = entries.next_entry() {
-            if out.used + bytes > ROOM_BYTES {
+            if out.used + bytes > out.settings.room_bytes() {
                 out.finish();
             }
             out.write(entry);
@@ -297,12 +303,12 @@ impl Sender {
         let own = channel.snapshots_of(settings.trees);
         let sent = channels.entry(own).or_insert_with(|| Sent::new(own, settings.first_number, settings));
         sent.release_ns = sent.release_ns.max(rotation.release_ns);
-        let before = packets.bytes.len();
+        let (before, room_bytes) = (packets.bytes.len(), settings.room_bytes());
         let left = &rotation.bytes[rotation.sent_bytes..];
         let fits = Messages(left)
             .scan(0, |used, message| {
                 *used += message.len() + 2;
-                (*used <= ROOM_BYTES).then_some(*used)
+                (*used <= room_bytes).then_some(*used)
             })
             .last()
             .unwrap_or(left.len());
@@ -329,7 +335,7 @@ impl Sent {
     }
 
     fn new(channel: ChannelId, next: u64, settings: &SenderSettings) -> Self {
-        let rewinder = Rewinder::new(channel.get(), next, settings.rewind_bytes_max);
+        let rewinder = Rewinder::new(channel.get(), next, settings.rewind_bytes_max).in_packets_of(settings.packet_bytes);
         Self { packet: settings.first_number, next, release_ns: 0, rewinder, is_quiet: false }
     }
 
@@ -366,7 +372,7 @@ struct Writing<'w> {
 impl Writing<'_> {
     fn write(&mut self, messages: Messages<'_>) {
         for bytes in messages {
-            if self.used + bytes.len() + 2 > ROOM_BYTES {
+            if self.used + bytes.len() + 2 > self.settings.room_bytes() {
                 self.finish();
             }
             let has_room = self.writer.push(bytes);

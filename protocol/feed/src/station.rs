@@ -178,7 +178,7 @@ fn copy_of(channel: ChannelId, bytes: &[u8]) -> Option<MarketCopy> {
 
 #[cfg(test)]
 mod tests {
-    use walras_relay::packet::{Kind, Packet, TreeKey};
+    use walras_relay::packet::{Kind, PACKET_BYTES_MAX, Packet, TreeKey};
     use walras_relay::reader::ReaderSettings;
     use walras_types::{InstrumentId, OrderId, PriceTicks, Side, SizeLots};
 
@@ -200,6 +200,7 @@ mod tests {
             epoch: 0,
             first_number: 1,
             key: key(),
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 16,
             heartbeat_ns: 1_000,
             snapshot_bytes_per_s: 1_000_000_000,
@@ -310,6 +311,18 @@ mod tests {
         reader.gone_before(channel().get(), 6);
         read(&mut reader, &packets, 3);
         assert_eq!((reader.next(), reader.error()), (6, None));
+    }
+
+    #[test]
+    fn no_packet_is_longer_than_the_venue_wants_it() {
+        let settings = SenderSettings { packet_bytes: 512, ..station().sender.settings().clone() };
+        let (mut station, mut sent) = (Station::new(settings), Packets::default());
+        let bytes: Vec<u8> = (1..=40).flat_map(added).collect();
+        station.publish(Run::new(channel(), 1, &bytes), Part::Sends, (10, 0), &mut sent);
+        assert_eq!(sent.count(), 5, "nine orders each");
+        station.on_timer((1_000_000, 1_000_000), &mut sent);
+        assert!(sent.count() >= 5 + 5, "a snapshot has as many");
+        assert!(sent.iter().all(|(_, bytes)| bytes.len() <= 512));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use walras_feed::publisher::Run;
 use walras_feed::recall::RecallSettings;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::{Part, Station};
-use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
+use walras_relay::packet::{Header, Kind, PACKET_BYTES_MAX, Packet, PacketWriter, TreeKey};
 use walras_relay::relay::Arrival;
 use walras_types::{InstrumentId, PriceTicks, Side, SizeLots};
 
@@ -140,6 +140,7 @@ fn a_station_allocates_nothing_per_packet() {
             epoch: 0,
             first_number: 1,
             key: key(),
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: KEPT_BYTES,
             heartbeat_ns: 1_000_000_000,
             snapshot_bytes_per_s: 1_000_000,

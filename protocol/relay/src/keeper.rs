@@ -5,11 +5,14 @@
 //! longer. So one relay that lies about another costs that one a question. A relay that is out and answers for a while is taken in again,
 //! after longer and longer the more often it came and went.
 //!
+//! A relay that answers and forwards nothing also goes out. Those below it say so ([`crate::copies`]): more than half of the relays, or two
+//! receivers. The sender cannot see for itself, so fewer do not count: one of them may lie, or its path may be cut.
+//!
 //! Packets go by a new view once all relays that are in it know it; one that does not say so in time goes out as well. Until then they go
 //! by the old view, in which hedges replace those that are gone. The view by which packets go is repeated with each question: a relay that
 //! restarts so soon that nobody missed it has forgotten the view.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::live::{Live, RELAYS_MAX};
 use crate::tree::Tree;
@@ -45,6 +48,23 @@ impl Default for KeeperSettings {
     }
 }
 
+/// Why a relay is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutBecause {
+    /// It answers nothing.
+    Silent,
+    /// It does not say that it knows the view.
+    Unaware,
+    /// It answers, and forwards nothing.
+    Mute,
+}
+
+/// Nodes below a relay that are listened to at most, and for how long what one says counts.
+const WITNESSES_MAX: usize = 16;
+const WITNESS_NS: u64 = 1_000_000_000;
+/// Receivers that have to say that a relay is mute. How many of them look is not known.
+const RECEIVERS_NEEDED: usize = 2;
+
 /// Doublings of the time before a relay is taken in again.
 const RETURNS_MAX: u32 = 6;
 /// A relay that stayed in for so long counts as one that never left.
@@ -77,7 +97,8 @@ pub enum KeeperEffect {
 
 #[derive(Clone, Copy, Debug)]
 struct Relay {
-    is_in: bool,
+    /// Why it is out; `None`: it is in.
+    out: Option<OutBecause>,
     heard_ns: u64,
     /// A sibling has reported it, and it has not answered since.
     reported_ns: Option<u64>,
@@ -112,6 +133,8 @@ pub struct Keeper {
     version: u64,
     epoch: u16,
     ping_at_ns: u64,
+    /// Relays that are mute for nodes below them: the relay, the node, and when it said so.
+    mute: BTreeMap<(u32, u32), u64>,
 }
 
 impl Keeper {
@@ -119,8 +142,7 @@ impl Keeper {
     /// before; the time in ns will do.
     #[must_use]
     pub fn new(tree: &Tree, settings: KeeperSettings, now_ns: u64, version: u64) -> Self {
-        let relay =
-            Relay { is_in: true, heard_ns: now_ns, reported_ns: None, back_since_ns: None, returns: 0, in_since_ns: now_ns };
+        let relay = Relay { out: None, heard_ns: now_ns, reported_ns: None, back_since_ns: None, returns: 0, in_since_ns: now_ns };
         Self {
             tree: tree.clone(),
             settings,
@@ -132,6 +154,7 @@ impl Keeper {
             // So that it is hardly ever another sender's.
             epoch: (version ^ version >> 16 ^ version >> 32) as u16,
             ping_at_ns: now_ns,
+            mute: BTreeMap::new(),
         }
     }
 
@@ -139,6 +162,11 @@ impl Keeper {
     #[must_use]
     pub fn live(&self) -> &Live {
         &self.live
+    }
+
+    /// Relays that are out, or will be by the next view, and why.
+    pub fn out(&self) -> impl Iterator<Item = (u32, OutBecause)> + '_ {
+        (0..).zip(&self.relays).filter_map(|(node, relay)| Some((node, relay.out?)))
     }
 
     /// A relay has answered a question.
@@ -152,7 +180,7 @@ impl Keeper {
         }
         relay.heard_ns = now_ns;
         relay.reported_ns = None;
-        if !relay.is_in {
+        if relay.out.is_some() {
             relay.back_since_ns.get_or_insert(now_ns);
         }
     }
@@ -166,11 +194,37 @@ impl Keeper {
 
     /// A relay hears nothing of its sibling in this view.
     pub fn on_silent(&mut self, now_ns: u64, node: u32, effects: &mut Vec<KeeperEffect>) {
-        let Some(relay) = self.relays.get_mut(node as usize).filter(|relay| relay.is_in) else { return };
+        let Some(relay) = self.relays.get_mut(node as usize).filter(|relay| relay.out.is_none()) else { return };
         if relay.reported_ns.is_none() {
             relay.reported_ns = Some(now_ns);
             effects.push(ping(now_ns, node));
         }
+    }
+
+    /// A relay brings nothing to a node `by` below it, in the view of this version. Of other views than that by which packets go nothing
+    /// follows.
+    pub fn on_mute(&mut self, now_ns: u64, node: u32, by: u32, version: u64) {
+        let is_in = self.relays.get(node as usize).is_some_and(|relay| relay.out.is_none());
+        let is_below = || self.live.below(node).binary_search(&by).is_ok();
+        if !is_in || version != self.live_version || !is_below() {
+            return;
+        }
+        let said = self.mute.range((node, 0)..=(node, u32::MAX)).count();
+        if said < WITNESSES_MAX || self.mute.contains_key(&(node, by)) {
+            self.mute.insert((node, by), now_ns);
+        }
+    }
+
+    /// Whether so many nodes below a relay say that it brings nothing as have to.
+    fn is_mute(&self, node: u32) -> bool {
+        let said = self.mute.range((node, 0)..=(node, u32::MAX)).count();
+        let below = self.live.below(node);
+        let needed = match below.first() {
+            Some(first) if self.live.is_receiver(*first) => below.len().min(RECEIVERS_NEEDED),
+            Some(_) => (below.len() / 2 + 1).min(WITNESSES_MAX),
+            None => return false,
+        };
+        said >= needed
     }
 
     /// What is to be done now.
@@ -196,12 +250,21 @@ impl Keeper {
     /// Says who is in.
     fn judge(&mut self, now_ns: u64) {
         let KeeperSettings { confirm_ns, silent_ns, return_ns, .. } = self.settings;
+        let Self { mute, relays, .. } = self;
+        let is_in = |node: u32| relays.get(node as usize).is_some_and(|relay| relay.out.is_none());
+        mute.retain(|(node, _), said_ns| is_in(*node) && now_ns.saturating_sub(*said_ns) < WITNESS_NS);
+        let accused: BTreeSet<u32> = mute.keys().map(|(node, _)| *node).collect();
+        for node in accused {
+            if self.is_mute(node) {
+                self.relays[node as usize].leave(now_ns, OutBecause::Mute);
+            }
+        }
         for relay in &mut self.relays {
             let unheard_ns = now_ns.saturating_sub(relay.heard_ns);
-            if relay.is_in {
+            if relay.out.is_none() {
                 let is_reported = relay.reported_ns.is_some_and(|at| now_ns.saturating_sub(at) >= confirm_ns);
                 if is_reported || unheard_ns >= silent_ns {
-                    relay.leave(now_ns);
+                    relay.leave(now_ns, OutBecause::Silent);
                 }
                 continue;
             }
@@ -210,7 +273,7 @@ impl Keeper {
             }
             let wait_ns = return_ns << relay.returns.min(RETURNS_MAX);
             if relay.back_since_ns.is_some_and(|since| now_ns.saturating_sub(since) >= wait_ns) {
-                (relay.is_in, relay.back_since_ns, relay.in_since_ns) = (true, None, now_ns);
+                (relay.out, relay.back_since_ns, relay.in_since_ns) = (None, None, now_ns);
                 relay.returns = relay.returns.saturating_add(1);
             }
         }
@@ -224,10 +287,12 @@ impl Keeper {
         }
         if let Some(proposal) = self.proposal.as_ref().filter(|proposal| now_ns.saturating_sub(proposal.begun_ns) >= agree_ns) {
             for node in proposal.waiting.clone() {
-                self.relays[node as usize].leave(now_ns);
+                let relay = &mut self.relays[node as usize];
+                let is_silent = now_ns.saturating_sub(relay.heard_ns) >= agree_ns;
+                relay.leave(now_ns, if is_silent { OutBecause::Silent } else { OutBecause::Unaware });
             }
         }
-        let out: BTreeSet<u32> = (0..).zip(&self.relays).filter(|(_, relay)| !relay.is_in).map(|(node, _)| node).collect();
+        let out: BTreeSet<u32> = self.out().map(|(node, _)| node).collect();
         if self.proposal.as_ref().is_some_and(|proposal| *proposal.live.out() != out) {
             self.proposal = None;
         }
@@ -256,11 +321,11 @@ impl Keeper {
 }
 
 impl Relay {
-    fn leave(&mut self, now_ns: u64) {
+    fn leave(&mut self, now_ns: u64, why: OutBecause) {
         if now_ns.saturating_sub(self.in_since_ns) >= STEADY_NS {
             self.returns = 0;
         }
-        (self.is_in, self.reported_ns, self.back_since_ns) = (false, None, None);
+        (self.out, self.reported_ns, self.back_since_ns) = (Some(why), None, None);
     }
 }
 
@@ -368,6 +433,63 @@ mod tests {
         assert_eq!(waits, [1, 2, 4, 8]);
     }
 
+    /// All answer. Below the three relays there are receivers, of which two have to say that a relay brings nothing.
+    #[test]
+    fn a_relay_that_brings_nothing_is_out_once_enough_of_those_below_it_say_so_and_is_tried_again_later() {
+        let mut run = Run::new();
+        let mut waits = Vec::new();
+        for _ in 0..3 {
+            let version = run.keeper.live_version;
+            // One receiver, however often, nodes that are not below it, and what was said of another view.
+            for _ in 0..20 {
+                for (by, of_version) in
+                    [(3, version), (0, version), (1, version), (12, version), (u32::MAX, version), (4, version - 1)]
+                {
+                    run.keeper.on_mute(run.now_ns, 1, by, of_version);
+                }
+                run.keeper.on_mute(run.now_ns, 77, 3, version);
+                run.run_ms(40);
+            }
+            assert_eq!((&run.used[..], run.keeper.mute.len()), (&[][..], 1));
+            run.keeper.on_mute(run.now_ns, 1, 5, version);
+            run.run_ms(10);
+            assert_eq!(run.used.pop().map(|(_, out)| out), Some(vec![1]));
+            assert_eq!(run.keeper.out().collect::<Vec<_>>(), [(1, OutBecause::Mute)]);
+            let began = run.now_ns;
+            while run.used.is_empty() {
+                run.run_ms(1);
+            }
+            waits.push((run.now_ns - began) / MS / 490);
+            assert_eq!((run.used.pop().map(|(_, out)| out), run.keeper.mute.len()), (Some(vec![]), 0));
+        }
+        assert_eq!(waits, [1, 2, 4]);
+    }
+
+    #[test]
+    fn more_than_half_of_the_relays_below_have_to_say_that_a_relay_brings_nothing_and_all_know_why_it_is_out() {
+        let tree = Tree::of_layers(vec![2, 4, 9]).unwrap();
+        let keeper = Keeper::new(&tree, KeeperSettings::default(), 0, 1_000);
+        let (dead, deaf, used) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        let mut run = Run { keeper, dead, deaf, now_ns: 0, used };
+        run.run_ms(5);
+        let version = run.keeper.live_version;
+        for by in [2, 4] {
+            run.keeper.on_mute(run.now_ns, 0, by, version);
+        }
+        run.run_ms(1_100);
+        run.keeper.on_mute(run.now_ns, 0, 5, version);
+        run.run_ms(300);
+        assert_eq!((run.keeper.live().out().len(), run.keeper.mute.len()), (0, 1), "what two said was too long ago");
+        for by in [2, 3, 5] {
+            run.keeper.on_mute(run.now_ns, 0, by, version);
+        }
+        run.dead.insert(3);
+        run.report(3);
+        run.run_ms(40);
+        assert_eq!(run.keeper.out().collect::<Vec<_>>(), [(0, OutBecause::Mute), (3, OutBecause::Silent)]);
+        assert!(run.keeper.live().out().iter().copied().eq([0, 3]));
+    }
+
     #[test]
     fn one_that_does_not_learn_a_view_is_out_and_holds_nobody_up() {
         let mut run = Run::new();
@@ -376,6 +498,7 @@ mod tests {
         run.report(0);
         run.run_ms(300);
         assert_eq!(run.used.last().map(|(_, out)| out.clone()), Some(vec![0, 1]));
+        assert_eq!(run.keeper.out().collect::<Vec<_>>(), [(0, OutBecause::Silent), (1, OutBecause::Unaware)]);
         assert!(
             run.used.iter().all(|(_, out)| out.contains(&1)),
             "no packet goes by a view that a relay does not know: {:?}",

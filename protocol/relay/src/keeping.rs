@@ -1,5 +1,6 @@
-//! What nodes say to each other to keep the tree whole: whether a node is there, which are out, and which are silent; and up the tree, how
-//! late market data comes to receivers. Each is a packet of its own in channel 0, with the seal of the tree, which no relay passes on.
+//! What nodes say to each other to keep the tree whole: whether a node is there, which are out, which are silent, and which bring
+//! nothing; and up the tree, how late market data comes to receivers. Each is a packet of its own in channel 0, with the seal of the tree,
+//! which no relay passes on as it is. Relays of the last layer say to receivers which view there is.
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ const VIEW: u8 = 18;
 const TAKEN: u8 = 19;
 const SILENT: u8 = 20;
 const LATE: u8 = 21;
+const MUTE: u8 = 22;
 /// Bytes of one sample.
 const SAMPLE_BYTES: usize = 16;
 
@@ -32,7 +34,7 @@ pub enum Keeping {
         /// As it was asked.
         question: u64,
     },
-    /// From the sender: packets of this epoch go by this view.
+    /// From the sender, and to receivers from the relay of their block: packets of this epoch go by this view.
     View {
         /// Greater for each view, and for those of a later sender.
         version: u64,
@@ -53,6 +55,15 @@ pub enum Keeping {
         /// The sibling's number.
         node: u32,
         /// The version of the view by which they are siblings.
+        version: u64,
+    },
+    /// To the sender, by way of a relay where a receiver says it: a relay above brings nothing ([`crate::copies`]).
+    Mute {
+        /// The relay's number.
+        node: u32,
+        /// The number of the node that says so.
+        by: u32,
+        /// The version of the view by which it should bring something.
         version: u64,
     },
     /// To the parent: how late pieces came to the receivers below this node, [`crate::lateness`]. Without samples it says that there are
@@ -90,6 +101,12 @@ impl Keeping {
                 message.extend_from_slice(&version.to_le_bytes());
                 message.extend_from_slice(&node.to_le_bytes());
             }
+            Self::Mute { node, by, version } => {
+                message.push(MUTE);
+                message.extend_from_slice(&version.to_le_bytes());
+                message.extend_from_slice(&node.to_le_bytes());
+                message.extend_from_slice(&by.to_le_bytes());
+            }
             Self::Late { node, samples } => {
                 message.push(LATE);
                 message.extend_from_slice(&u64::from(*node).to_le_bytes());
@@ -123,6 +140,11 @@ impl Keeping {
             (PONG, []) => Some(Self::Pong { question: number }),
             (TAKEN, node) => Some(Self::Taken { node: u32::from_le_bytes(*whole(node)?), version: number }),
             (SILENT, node) => Some(Self::Silent { node: u32::from_le_bytes(*whole(node)?), version: number }),
+            (MUTE, rest) => {
+                let (node, by) = rest.split_first_chunk::<4>()?;
+                let (node, by) = (u32::from_le_bytes(*node), u32::from_le_bytes(*whole(by)?));
+                Some(Self::Mute { node, by, version: number })
+            }
             (VIEW, rest) => {
                 let (epoch, bits) = rest.split_first_chunk::<2>()?;
                 // Each view has one encoding, and no more relays than a tree.
@@ -181,6 +203,7 @@ mod tests {
             Keeping::Pong { question },
             Keeping::Taken { node, version },
             Keeping::Silent { node, version },
+            Keeping::Mute { node, by: u32::MAX, version },
             view(&[]),
             view(&[0, 7, 8, 1_000, RELAYS_MAX - 1]),
             Keeping::Late { node: u32::MAX, samples: vec![] },

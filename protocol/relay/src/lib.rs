@@ -13,6 +13,7 @@
 //!
 //! - [`live`]: the tree without those that are out, in views that packets name.
 //! - [`watch`]: siblings watch each other.
+//! - [`copies`]: those below watch whether a relay brings them anything.
 //! - [`keeper`]: the sender decides who is out, and brings all to the next view while data flows.
 //! - [`keeping`]: what they say to each other.
 //!
@@ -41,6 +42,7 @@
 //! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527, sections 4, 5 and 7, appendices A and C; `MoldUDP64` for the numbering.
 #![deny(clippy::float_arithmetic)]
 
+pub mod copies;
 pub mod deadline;
 pub mod keeper;
 pub mod keeping;

@@ -122,6 +122,43 @@ impl Live {
         above.get(parent as usize).copied()
     }
 
+    /// Appends the relays that send a packet to a node, a relay or a receiver; none where that is the sender, or the node is out.
+    pub fn parents(&self, node: u32, packet: u64, hedge: u32, parents: &mut Vec<u32>) {
+        let of_receiver = || node.checked_sub(self.receivers).map(|place| (self.layers.len() - 1, place));
+        let Some((layer, place)) = self.place(node).or_else(of_receiver) else { return };
+        let Some(above) = layer.checked_sub(1).map(|above| &self.layers[above].nodes) else { return };
+        if place < self.tree.layers()[layer] {
+            parents.extend(self.tree.parents(layer, place, packet, hedge).filter_map(|parent| above.get(parent as usize)));
+        }
+    }
+
+    /// The nodes of the layer below a relay, by number: all of them get packets of it. None where the relay is out.
+    #[must_use]
+    pub fn below(&self, relay: u32) -> &[u32] {
+        self.place(relay).map_or(&[], |(layer, _)| &self.layers[layer + 1].nodes[..])
+    }
+
+    /// The nodes that report to a relay, by number: those of its block, which no spraying changes. None where the relay is out.
+    #[must_use]
+    pub fn reporters(&self, relay: u32) -> &[u32] {
+        self.place(relay).map_or(&[], |(layer, place)| {
+            let block = self.tree.block(layer + 1, place);
+            &self.layers[layer + 1].nodes[block.start as usize..block.end as usize]
+        })
+    }
+
+    /// Whether a relay has its packets from the sender itself.
+    #[must_use]
+    pub fn is_of_first_layer(&self, relay: u32) -> bool {
+        self.place(relay).is_some_and(|(layer, _)| layer == 0)
+    }
+
+    /// Whether a node is a receiver.
+    #[must_use]
+    pub fn is_receiver(&self, node: u32) -> bool {
+        node >= self.receivers
+    }
+
     /// To whom a relay reports what receivers below it say: the parent of its block, which no spraying changes. `None` where that is the
     /// sender, or the relay is out.
     #[must_use]
@@ -181,13 +218,25 @@ impl Views {
         self.known.last().map_or(&self.all, |(_, live)| live)
     }
 
+    /// The version of the newest view; 0 where that is the one of epoch 0.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.known.last().map_or(0, |(version, _)| *version)
+    }
+
+    /// That of an epoch, where it is known.
+    #[must_use]
+    pub fn known(&self, epoch: u16) -> Option<&Live> {
+        if epoch == 0 {
+            return Some(&self.all);
+        }
+        self.known.iter().map(|(_, live)| live).find(|live| live.epoch() == epoch)
+    }
+
     /// That of an epoch. Where it is not known, the newest: it differs by few relays, and hedges go by others.
     #[must_use]
     pub fn of(&self, epoch: u16) -> &Live {
-        if epoch == 0 {
-            return &self.all;
-        }
-        self.known.iter().map(|(_, live)| live).find(|live| live.epoch() == epoch).unwrap_or_else(|| self.newest())
+        self.known(epoch).unwrap_or_else(|| self.newest())
     }
 }
 
@@ -223,6 +272,7 @@ mod tests {
         assert_eq!((live.own_parent(1, 4, 1), live.watched_by(12)), (None, None));
         let parents = [0, 2, 3, 5, 6, 11].map(|relay| live.reports_to(relay));
         assert_eq!(parents, [None, None, Some(0), Some(0), Some(1), Some(2)]);
+        assert_eq!([0, 2, 3, 12, 99].map(|node| live.is_of_first_layer(node)), [true, true, false, false, false]);
         let without = Live::without(&tree, 1, &BTreeSet::from([0, 5]));
         assert_eq!([3, 5, 11].map(|relay| without.reports_to(relay)), [Some(1), None, Some(2)]);
     }
@@ -249,6 +299,7 @@ mod tests {
         assert!(views.take(10, 1, &out(0)) && views.take(10, 1, &out(0)) && views.take(11, 2, &out(1)));
         assert!(!views.take(9, 1, &out(2)) && !views.take(12, 0, &out(2)));
         assert_eq!([0, 1, 2].map(|epoch| views.of(epoch).out().first().copied()), [None, Some(0), Some(1)]);
+        assert_eq!((views.known(2), views.known(77), views.version()), (Some(views.newest()), None, 11));
         assert_eq!(views.of(77).out(), &out(1), "an unknown one is as the newest");
         assert!(views.take(20, 1, &out(2)), "another sender's");
         assert_eq!(views.of(1).out(), &out(2));
@@ -284,12 +335,26 @@ mod tests {
             }
             let nodes = tree.relays() + receivers;
             prop_assert!(got.keys().copied().eq((0..nodes).filter(|node| !out.contains(node))));
+            let mut reporting: Vec<u32> = live.relays().flat_map(|relay| live.reporters(relay)).copied().collect();
+            reporting.sort_unstable();
+            let first = got.keys().copied().filter(|node| !live.is_receiver(*node) && live.own_parent(*node, packet, hedge).is_none());
+            let of_sender = if live.relays().next().is_none() { got.len() } else { first.count() };
+            prop_assert_eq!(reporting.len() + of_sender, got.len(), "each node of a lower layer reports to one relay");
+            prop_assert!(reporting.windows(2).all(|pair| pair[0] < pair[1]));
             for (node, mut by) in got {
                 let expected = by.len();
                 prop_assert!(by.iter().flatten().all(|relay| !out.contains(relay)));
                 if node < tree.relays() {
                     prop_assert!(by.contains(&live.own_parent(node, packet, hedge)));
                 }
+                // Whom it expects to hear.
+                let mut parents = Vec::new();
+                live.parents(node, packet, hedge, &mut parents);
+                parents.sort_unstable();
+                let mut relays: Vec<u32> = by.iter().copied().flatten().collect();
+                relays.sort_unstable();
+                prop_assert_eq!(&parents, &relays);
+                prop_assert!(parents.iter().all(|parent| live.below(*parent).contains(&node)));
                 by.sort_unstable();
                 by.dedup();
                 prop_assert_eq!(by.len(), expected, "by different nodes");

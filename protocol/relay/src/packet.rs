@@ -216,19 +216,27 @@ fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 pub struct PacketWriter {
     bytes: Vec<u8>,
     count: u16,
+    bytes_max: usize,
 }
 
 impl Default for PacketWriter {
     fn default() -> Self {
-        Self { bytes: vec![0; HEADER_BYTES], count: 0 }
+        Self::up_to(PACKET_BYTES_MAX)
     }
 }
 
 impl PacketWriter {
+    /// One of packets of so many bytes at most. A message that needs more has a longer packet for itself alone.
+    #[must_use]
+    pub fn up_to(bytes_max: usize) -> Self {
+        Self { bytes: vec![0; HEADER_BYTES], count: 0, bytes_max: bytes_max.min(PACKET_BYTES_MAX) }
+    }
+
     /// Adds a message, or says that this packet has no room for it.
     #[must_use = "a message that has no room goes into the next packet"]
     pub fn push(&mut self, message: &[u8]) -> bool {
-        let has_room = self.bytes.len() + LENGTH_BYTES + message.len() + SEAL_BYTES <= PACKET_BYTES_MAX && self.count < u16::MAX;
+        let bytes_max = if self.count == 0 { PACKET_BYTES_MAX } else { self.bytes_max };
+        let has_room = self.bytes.len() + LENGTH_BYTES + message.len() + SEAL_BYTES <= bytes_max && self.count < u16::MAX;
         if has_room {
             self.bytes.extend_from_slice(&(message.len() as u16).to_le_bytes());
             self.bytes.extend_from_slice(message);
@@ -320,6 +328,17 @@ mod tests {
         assert_eq!(bytes.len(), PACKET_BYTES_MAX);
         assert_eq!(Packet::decode(&bytes, &key(1)).unwrap().messages().count(), 1);
         assert!(writer.push(&[]), "the next packet is empty");
+    }
+
+    #[test]
+    fn packets_are_as_short_as_the_venue_wants_them() {
+        let (mut writer, mut bytes) = (PacketWriter::up_to(200), Vec::new());
+        assert!(writer.push(&[0; 68]) && writer.push(&[0; 68]) && !writer.push(&[]));
+        writer.finish(&header(Kind::Data, 1), &key(1), &mut bytes);
+        assert_eq!(bytes.len(), 200);
+        assert!(writer.push(&[0; MESSAGE_BYTES_MAX]), "alone it has room");
+        assert!(!writer.push(&[]));
+        assert!(!PacketWriter::up_to(usize::MAX).push(&[0; MESSAGE_BYTES_MAX + 1]));
     }
 
     /// Every single byte counts, and what is sealed must fit together.

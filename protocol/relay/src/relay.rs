@@ -17,39 +17,119 @@ pub enum Arrival {
     TooOld,
     /// Relays do not pass it on: it is of another tree, or an answer to one reader.
     NotOurs,
+    /// It is of one more channel than there may be. It is not passed on.
+    NoRoom,
 }
 
 /// A sender that takes over goes on with a number that is greater by more: nothing between was ever sent. So it is with the packets of all
 /// channels, and with the messages of snapshots.
 pub const TAKE_OVER: u64 = 1 << 32;
 
-/// Which packets of one channel were here. In constant time and memory: for each of the last numbers, modulo the size, the
-/// number itself (Jasper, appendix A).
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// Which of one sender's packets were here: a bit for each of the last numbers, modulo the size. In constant time and memory, as an array
+/// of numbers is (Jasper, appendix A), in a sixty-fourth of its room.
+#[derive(Clone, Debug)]
+struct Window {
+    bits: Box<[u64]>,
+    size: u64,
+    /// The greatest number that was here.
+    newest: u64,
+    /// The first one that came: those before it may have gone by before this node began.
+    first: u64,
+}
+
+impl Window {
+    /// Of a sender whose first packet this is.
+    fn of(packet: u64, packets: usize) -> Self {
+        let bits = vec![0; packets.div_ceil(WORD_BITS)].into();
+        let mut window = Self { bits, size: packets as u64, newest: packet, first: packet };
+        window.restart(packet);
+        window
+    }
+
+    /// The same for another sender.
+    fn restart(&mut self, packet: u64) {
+        self.bits.fill(0);
+        (self.newest, self.first) = (packet, packet);
+        let (word, bit) = self.place(packet);
+        self.bits[word] = bit;
+    }
+
+    fn place(&self, packet: u64) -> (usize, u64) {
+        let at = (packet % self.size) as usize;
+        (at / WORD_BITS, 1 << (at % WORD_BITS))
+    }
+
+    /// A packet arrives. Those that did not come before later ones took their places are added to `lost`.
+    fn arrives(&mut self, packet: u64, lost: &mut u64) -> Arrival {
+        if packet > self.newest {
+            *lost = lost.saturating_add(self.move_on(packet));
+        } else if self.newest - packet >= self.size {
+            return Arrival::TooOld;
+        }
+        let (word, bit) = self.place(packet);
+        if self.bits[word] & bit != 0 {
+            return Arrival::Copy;
+        }
+        self.bits[word] |= bit;
+        Arrival::First
+    }
+
+    /// The greatest number is this one from now on. How many packets that did not come are older than any that is remembered.
+    fn move_on(&mut self, newest: u64) -> u64 {
+        let steps = newest - self.newest;
+        let leaving = steps.min(self.size);
+        // Of a greater step the numbers between were never in the window.
+        let mut lost = steps - leaving;
+        for number in self.newest + 1..=self.newest + leaving {
+            let (word, bit) = self.place(number);
+            let is_counted = number.checked_sub(self.size).is_some_and(|before| before >= self.first);
+            lost += u64::from(is_counted && self.bits[word] & bit == 0);
+            self.bits[word] &= !bit;
+        }
+        self.newest = newest;
+        lost
+    }
+}
+
+/// Which packets of one channel were here.
 #[derive(Clone, Debug)]
 struct Seen {
-    last: Box<[u64]>,
-    /// Packets that did not come before later ones took their places.
-    lost: u64,
+    now: Window,
+    /// Of the sender before, whose last packets may still be under way.
+    before: Option<Window>,
 }
 
 impl Seen {
-    fn of(packets: usize) -> Self {
-        Self { last: vec![0; packets].into(), lost: 0 }
+    /// Of a channel whose first packet this is.
+    fn of(packet: u64, packets: usize) -> Self {
+        Self { now: Window::of(packet, packets), before: None }
     }
 
-    fn arrives(&mut self, packet: u64) -> Arrival {
-        let size = self.last.len() as u64;
-        let at = (packet % size) as usize;
-        let last = self.last[at];
-        self.last[at] = packet.max(last);
-        if last > 0 && packet > last && packet - last > size && packet - last < TAKE_OVER {
-            // Those between had this place.
-            self.lost += (packet - last) / size - 1;
+    fn arrives(&mut self, packet: u64, lost: &mut u64) -> Arrival {
+        let Self { now, before } = self;
+        if now.newest.abs_diff(packet) < TAKE_OVER {
+            return now.arrives(packet, lost);
         }
-        match packet.cmp(&last) {
-            std::cmp::Ordering::Greater => Arrival::First,
-            std::cmp::Ordering::Equal => Arrival::Copy,
-            std::cmp::Ordering::Less => Arrival::TooOld,
+        if packet > now.newest {
+            // The memory of the last but one sender is of use again.
+            let mut new = before.take().unwrap_or_else(|| Window::of(packet, now.size as usize));
+            new.restart(packet);
+            *before = Some(std::mem::replace(now, new));
+            return Arrival::First;
+        }
+        match before {
+            Some(before) if before.newest.abs_diff(packet) < TAKE_OVER => before.arrives(packet, lost),
+            Some(before) if packet < before.newest => Arrival::TooOld,
+            Some(before) => {
+                before.restart(packet);
+                Arrival::First
+            }
+            None => {
+                *before = Some(Window::of(packet, now.size as usize));
+                Arrival::First
+            }
         }
     }
 }
@@ -78,6 +158,10 @@ pub struct Relay {
     settings: RelaySettings,
     /// By channel.
     seen: BTreeMap<u32, Seen>,
+    /// Packets that did not come before later ones took their places, in all channels.
+    lost: u64,
+    /// Numbers that the last packet left out.
+    skipped: u64,
 }
 
 impl Relay {
@@ -89,7 +173,7 @@ impl Relay {
     pub fn new(tree: Tree, settings: RelaySettings) -> Self {
         assert!(settings.layer + 1 < tree.depth() && settings.place < tree.layers()[settings.layer], "a place in the tree");
         assert!(settings.packets_remembered > 0, "something to remember");
-        Self { tree, settings, seen: BTreeMap::new() }
+        Self { tree, settings, seen: BTreeMap::new(), lost: 0, skipped: 0 }
     }
 
     /// The number of its tree.
@@ -119,7 +203,14 @@ impl Relay {
     /// Packets of which no copy came, in all channels: each is known once a packet came that is by so many later as are remembered.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.seen.values().fold(0, |lost, seen| lost.saturating_add(seen.lost))
+        self.lost
+    }
+
+    /// By how many numbers the last packet that arrived was ahead of the one expected in its channel; 0 where it was not, and where
+    /// another sender took over.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     /// The node of the layer above whose copy of a packet this relay has where nothing fails; `None` in the first layer, whose parent
@@ -144,14 +235,24 @@ impl Relay {
 
     /// The same, for a host that knows by another view where first copies go.
     pub fn arrives(&mut self, header: &Header) -> Arrival {
-        if header.tree != self.settings.tree || header.kind == Kind::Again || header.packet == 0 {
+        let Self { settings, seen, lost, skipped, .. } = self;
+        *skipped = 0;
+        if header.tree != settings.tree || header.kind == Kind::Again || header.packet == 0 {
             return Arrival::NotOurs;
         }
-        let count = self.seen.len();
-        match self.seen.entry(header.channel) {
-            Entry::Occupied(mut seen) => seen.get_mut().arrives(header.packet),
-            Entry::Vacant(_) if count >= self.settings.channels_max => Arrival::NotOurs,
-            Entry::Vacant(new) => new.insert(Seen::of(self.settings.packets_remembered)).arrives(header.packet),
+        let count = seen.len();
+        match seen.entry(header.channel) {
+            Entry::Occupied(mut of_channel) => {
+                let of_channel = of_channel.get_mut();
+                let ahead = header.packet.saturating_sub(of_channel.now.newest);
+                *skipped = if ahead < TAKE_OVER { ahead.saturating_sub(1) } else { 0 };
+                of_channel.arrives(header.packet, lost)
+            }
+            Entry::Vacant(_) if count >= settings.channels_max => Arrival::NoRoom,
+            Entry::Vacant(new) => {
+                new.insert(Seen::of(header.packet, settings.packets_remembered));
+                Arrival::First
+            }
         }
     }
 }
@@ -180,7 +281,7 @@ mod tests {
         for (header, arrival) in [
             (header(0, 5), Arrival::Copy),
             (header(1, 5), Arrival::First),
-            (header(2, 5), Arrival::NotOurs),
+            (header(2, 5), Arrival::NoRoom),
             (header(0, 0), Arrival::NotOurs),
             (Header { tree: 3, ..header(0, 6) }, Arrival::NotOurs),
             (Header { kind: Kind::Again, ..header(0, 6) }, Arrival::NotOurs),
@@ -200,29 +301,61 @@ mod tests {
         let _ = Relay::new(Tree::new(2, 3, 9).unwrap(), RelaySettings { layer: 1, ..SETTINGS });
     }
 
+    #[test]
+    fn a_channel_costs_little_memory() {
+        let seen = Seen::of(7, 1 << 12);
+        assert_eq!((size_of_val(&*seen.now.bits), seen.before.is_none()), (512, true));
+    }
+
+    #[test]
+    fn it_says_how_many_numbers_a_packet_left_out() {
+        let mut relay = Relay::new(Tree::new(2, 3, 9).unwrap(), SETTINGS);
+        for (packet, skipped) in [(5, 0), (6, 0), (9, 2), (7, 0), (9, 0), (10, 0), (10 + TAKE_OVER, 0), (13 + TAKE_OVER, 2)] {
+            relay.arrives(&header(0, packet));
+            assert_eq!(relay.skipped(), skipped, "packet {packet}");
+        }
+    }
+
+    /// Packets of three senders in any order: as long as there are not more than two of them, all go on, and none twice.
+    #[test]
+    fn the_last_packets_of_a_sender_before_go_on_once() {
+        let draw = &mut Random::new(12);
+        let (mut seen, mut first, mut lost) = (Seen::of(1, 64), BTreeSet::from([1]), 0);
+        let begins = [1, 1 << 40, 1 << 41];
+        for round in 0..3_000 {
+            // The third one takes over when the first one is long gone.
+            let sender = (round / 1_000 + draw.below(2)).min(2) as usize;
+            let packet = begins[sender] + round % 1_000 / 20 + draw.below(10);
+            match seen.arrives(packet, &mut lost) {
+                Arrival::First => assert!(first.insert(packet), "{packet} twice"),
+                Arrival::Copy => assert!(first.contains(&packet)),
+                other => panic!("{packet} of round {round}: {other:?}"),
+            }
+        }
+        assert_eq!(seen.arrives(70, &mut lost), Arrival::TooOld, "it is forgotten");
+    }
+
     /// Of packets in any order, none goes on twice, and all do that come within as many packets as are remembered.
     #[test]
     fn nothing_goes_on_twice() {
         let draw = &mut Random::new(11);
-        for size in [1_usize, 4, 64] {
-            let (mut seen, mut first, mut newest) = (Seen::of(size), BTreeSet::new(), 0_u64);
+        for size in [1_usize, 4, 64, 100] {
+            let (mut seen, mut first, mut newest) = (Seen::of(1, size), BTreeSet::from([1]), 1_u64);
+            let mut lost = 0;
             for _ in 0..20_000 {
                 let back = (newest + 2).saturating_sub(draw.below(2 * size as u64 + 2)).max(1);
                 // Now and then so many are lost that their places are another's.
                 let packet = if draw.below(200) == 0 { newest + 3 * size as u64 } else { back };
                 newest = newest.max(packet);
-                match seen.arrives(packet) {
+                match seen.arrives(packet, &mut lost) {
                     Arrival::First => assert!(first.insert(packet), "{packet} twice"),
                     Arrival::Copy => assert!(first.contains(&packet)),
                     _ => assert!(newest - packet >= size as u64, "{packet} is not so old"),
                 }
             }
-            // Of the numbers that share a place, those between two that came first.
-            let size = size as u64;
-            let of_place = |place: u64| first.iter().copied().filter(move |packet| packet % size == place);
-            let between = |place: u64| of_place(place).zip(of_place(place).skip(1)).map(|(one, next)| (next - one) / size - 1);
-            let lost: u64 = (0..size).flat_map(between).sum();
-            assert!(lost > 0 && seen.lost == lost, "{} lost, not {lost}", seen.lost);
+            let older = 1..=newest - size as u64;
+            let missing = older.filter(|packet| !first.contains(packet)).count() as u64;
+            assert!(lost > 0 && missing == lost, "{lost} lost, not {missing}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Header, Kind, MESSAGE_BYTES_MAX, PacketWriter, TreeKey};
+use crate::packet::{Header, Kind, MESSAGE_BYTES_MAX, PACKET_BYTES_MAX, PacketWriter, TreeKey};
 use crate::reader::{Message, Request};
 
 /// What a stored message costs beside its bytes.
@@ -45,13 +45,29 @@ pub struct Rewinder {
     gone: u64,
     bytes: usize,
     bytes_max: usize,
+    packet_bytes: usize,
 }
 
 impl Rewinder {
     /// An empty one, whose first message will be `next`. It keeps about `bytes_max` bytes.
     #[must_use]
     pub const fn new(channel: u32, next: u64, bytes_max: usize) -> Self {
-        Self { channel, first: next, stored: VecDeque::new(), contents: VecDeque::new(), gone: 0, bytes: 0, bytes_max }
+        Self {
+            channel,
+            first: next,
+            stored: VecDeque::new(),
+            contents: VecDeque::new(),
+            gone: 0,
+            bytes: 0,
+            bytes_max,
+            packet_bytes: PACKET_BYTES_MAX,
+        }
+    }
+
+    /// The same one, which answers with packets of so many bytes at most.
+    #[must_use]
+    pub fn in_packets_of(self, packet_bytes: usize) -> Self {
+        Self { packet_bytes, ..self }
     }
 
     /// Its channel.
@@ -103,7 +119,7 @@ impl Rewinder {
         };
         let mut at = from as usize;
         let end = self.stored.len().min(at + usize::from(request.count));
-        let (mut writer, mut room, mut written) = (PacketWriter::default(), [0; MESSAGE_BYTES_MAX], 0);
+        let (mut writer, mut room, mut written) = (PacketWriter::up_to(self.packet_bytes), [0; MESSAGE_BYTES_MAX], 0);
         // Messages of one packet have one release time: none comes out earlier than it may.
         while at < end && written < ANSWER_PACKETS_MAX {
             let (Stored { sent_ns, release_ns, .. }, first) = (self.stored[at], self.first + at as u64);
@@ -199,6 +215,18 @@ mod tests {
             let kept: usize = all[rewinder.first as usize - 1..].iter().map(|bytes| bytes.len() + MESSAGE_OVERHEAD_BYTES).sum();
             assert!(kept == rewinder.bytes() && kept <= 5_000, "{kept} bytes, {} counted", rewinder.bytes());
         }
+    }
+
+    #[test]
+    fn answers_are_as_short_as_the_packets_that_were_sent() {
+        let key = TreeKey::new([5; 32]);
+        let mut rewinder = Rewinder::new(3, 1, 1 << 16).in_packets_of(512);
+        for number in 1..=20 {
+            rewinder.push(&Message { number, sent_ns: 1, release_ns: 2, bytes: &[number as u8; 98] });
+        }
+        let mut packets = Vec::new();
+        assert_eq!(rewinder.answer(&Request { channel: 3, first: 1, count: 20 }, 1, &key, &mut packets), Answer::Sent);
+        assert_eq!(packets.iter().map(Vec::len).collect::<Vec<_>>(), [460; 5], "four messages each");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use walras_relay::copies::{Copies, CopiesSettings};
 use walras_relay::live::{Views, join, split};
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::{Reader, ReaderSettings};
@@ -75,11 +76,12 @@ fn the_counter_counts() {
 /// end.
 #[test]
 fn a_relay_allocates_nothing_per_packet() {
-    let tree = Tree::of_layers(vec![10, 100]).expect("layers that grow");
+    let tree = Tree::of_layers(vec![10, 10, 100]).expect("layers that grow");
     let settings =
-        RelaySettings { layer: 0, place: 3, tree: TREE, hedge: HEDGE, packets_remembered: 1 << 12, channels_max: 1 << 10 };
+        RelaySettings { layer: 1, place: 3, tree: TREE, hedge: HEDGE, packets_remembered: 1 << 12, channels_max: 1 << 10 };
     let (mut relay, mut views, key) = (Relay::new(tree.clone(), settings), Views::new(&tree), key());
     let me = relay.number();
+    let mut above = Copies::new(me, tree.relays(), CopiesSettings::default());
     assert!(views.take(1, EPOCH, &[5].into()), "a view without one of them");
     let (mut children, mut passed_on, mut copies, mut forged) = (Vec::with_capacity(64), 0_u64, 0_u64, 0_u64);
     let mut take = |bytes: &[u8]| {
@@ -89,15 +91,16 @@ fn a_relay_allocates_nothing_per_packet() {
         };
         let header = packet.header();
         let (tree, epoch) = split(header.tree);
-        match relay.arrives(&Header { tree, ..*header }) {
+        let (arrival, live) = (relay.arrives(&Header { tree, ..*header }), views.of(epoch));
+        above.arrives(0, live, (header.packet, HEDGE), arrival == Arrival::First, |parent| parent == 1);
+        match arrival {
             Arrival::First => {
-                let live = views.of(epoch);
                 std::hint::black_box(live.own_parent(me, header.packet, HEDGE));
                 live.children(Some(me), header.packet, HEDGE, &mut children);
                 passed_on += children.drain(..).count() as u64;
             }
             Arrival::Copy | Arrival::TooOld => copies += 1,
-            Arrival::NotOurs => panic!("all are of this tree"),
+            Arrival::NotOurs | Arrival::NoRoom => panic!("all are of this tree, and of its channels"),
         }
     };
     // Each channel's memory comes with its first packet.

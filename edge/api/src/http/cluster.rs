@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_consensus::{MemberChange, ReplicaId, Role};
 use walras_peer_link::{LinkFaults, PathFaults};
-use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, LeafView, NodeFigures, PeerView, RecallFigures, TreeView};
+use walras_ports::{
+    ClusterRequest, ClusterStatus, ClusterView, LeafView, NodeFigures, PeerView, RecallFigures, RelayOut, TreeView,
+};
 use walras_sequencer::SignedBy;
 use walras_types::{EngineVersion, RejectReason};
 use walras_wire::{ClusterAction, ClusterRequestNote, Command, VenueCommand};
@@ -107,8 +109,8 @@ fn tree(view: &TreeView) -> Value {
     let relays = nodes.len().saturating_sub(1);
     let of_layer = |(layer, nodes): (usize, &Vec<Option<NodeFigures>>)| {
         let first: usize = layers[..layer].iter().sum();
-        let is_in = |place: usize| u32::try_from(first + place).is_ok_and(|number| !out.contains(&number));
-        nodes.iter().enumerate().map(|(place, said)| relay((layer, place), is_in(place), said.as_ref())).collect::<Vec<_>>()
+        let why_out = |place: usize| out.iter().find(|(number, _)| *number as usize == first + place).map(|(_, why)| *why);
+        nodes.iter().enumerate().map(|(place, said)| relay((layer, place), why_out(place), said.as_ref())).collect::<Vec<_>>()
     };
     json!({
         "tree": number,
@@ -147,12 +149,18 @@ fn receiver(place: usize, said: &NodeFigures) -> Value {
     })
 }
 
-fn relay((layer, place): (usize, usize), is_in: bool, said: Option<&NodeFigures>) -> Value {
+fn relay((layer, place): (usize, usize), out: Option<RelayOut>, said: Option<&NodeFigures>) -> Value {
+    let why = out.map(|why| match why {
+        RelayOut::Silent => "silent",
+        RelayOut::Unaware => "unaware",
+        RelayOut::Mute => "mute",
+    });
     let figure = |of: fn(&NodeFigures) -> u64| said.map(of);
     json!({
         "layer": layer,
         "place": place,
-        "is_in": is_in,
+        "is_in": out.is_none(),
+        "out_because": why,
         "answers": said.is_some(),
         "packets": figure(|said| said.packets),
         "by_hedge": figure(|said| said.by_hedge),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use walras_access::random_u64;
+use walras_feed::channel::CHANNELS_MAX;
 use walras_feed::control::RelayFigures;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{Layout, Lookout, RelayNode};
@@ -176,6 +177,7 @@ fn relay(layout: &Layout, (layer, place): (usize, u32), args: &RelayArgs) -> Res
     let failed = |what: String| move |source| CliError::Io { what, source };
     let socket = Socket::bind(address, WAIT, Offload::Segments)
         .map_err(failed(format!("could not receive at {address}; give an address of this machine with --listen")))?;
+    layout.check_reach(&socket)?;
     let offload = match socket.offload() {
         Offload::Segments => "the kernel joins and cuts packets",
         Offload::None => "the kernel neither joins nor cuts packets: a newer one makes this relay several times faster",
@@ -210,6 +212,16 @@ fn report(node: &RelayNode, before: walras_relay_link::NodeCounts) -> walras_rel
             now.malformed,
             node.lost()
         );
+        if node.taken_apart() > 0 {
+            eprintln!(
+                "walras: {} joined datagrams were too large for a path and went as single packets, which costs more: set feed.packet_bytes \
+                 for the least MTU of the tree",
+                node.taken_apart()
+            );
+        }
+        if now.no_room > before.no_room {
+            eprintln!("walras: {} packets of more channels than the {CHANNELS_MAX} of a venue were not passed on", now.no_room);
+        }
     }
     now
 }

@@ -15,7 +15,7 @@ use walras_access::Clock;
 use walras_clock_sync::Source;
 use walras_config::OutletOptions;
 use walras_fair_access::release::HoldSettings;
-use walras_feed::channel::Trees;
+use walras_feed::channel::{CHANNELS_MAX, Trees};
 use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::recall::RecallSettings;
 use walras_feed::sender::Packets;
@@ -37,9 +37,8 @@ const WAIT: Duration = Duration::from_millis(100);
 const SPIN: Duration = Duration::from_micros(100);
 /// Packets that wait for their time.
 const HELD_MAX: usize = 1 << 16;
-/// Packets of each channel that are remembered, and channels.
+/// Packets of each channel that are remembered, in 512 bytes.
 const PACKETS_REMEMBERED: usize = 1 << 12;
-const CHANNELS_MAX: usize = 1 << 12;
 /// Addresses that may ask.
 const SOURCES_MAX: usize = 1 << 12;
 /// Publications that wait for their time: a venue has twenty in a second.
@@ -183,6 +182,10 @@ impl MarketDataOutlet {
             || (layout.tree_number.wrapping_add(layout.trees.count()), TreeKey::new(walras_access::random_bytes()), Vec::new());
         let (own_tree, key, participants) =
             own.map_or_else(alone, |own| (own.tree_number, own.key, own.layers.into_iter().next().unwrap_or_default()));
+        if let Some(far) = participants.iter().find(|participant| !to.reaches(**participant)) {
+            let why = format!("{} does not reach {far}: give participants addresses of its kind, or name `[::]:0`", options.source);
+            return Err(refused("gateway.source", &why));
+        }
         let shared = Arc::new(Shared {
             outlet: Mutex::new(Outlet::new(OutletSettings {
                 tree: layout.tree_number,
@@ -215,8 +218,10 @@ impl MarketDataOutlet {
             let shared = Arc::clone(&shared);
             threads.push(spawn("feed-requests", move || answer_requests(node, &shared))?);
         }
-        let recalls = options.venue_requests.first().map(|replica| {
-            let any: IpAddr = if replica.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let recalls = (!options.venue_requests.is_empty()).then(|| {
+            // A socket of IPv6 reaches addresses of IPv4 too.
+            let is_v4 = options.venue_requests.iter().all(SocketAddr::is_ipv4);
+            let any: IpAddr = if is_v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
             let socket = bind("gateway.venue_requests", SocketAddr::new(any, 0), Offload::None)?;
             let (replicas, key) = (options.venue_requests.clone(), layout.key.clone());
             Ok::<_, RecoveryError>(Arc::new(RecallNode::new(socket, key, layout.tree_number, replicas)))
@@ -230,7 +235,7 @@ impl MarketDataOutlet {
             // A thread that never sleeps asks each socket once, and then the next one.
             let socket = if options.spin { socket.spinning(Duration::ZERO) } else { socket };
             let leaf = Leaf::new(socket, layout.key.clone()).reporting(layout, options.place);
-            Incoming { leaf, says_recalls: layout.index == 0, is_refusing: false }
+            Incoming { leaf, says_recalls: layout.index == 0, is_refusing: false, has_no_room: false }
         });
         let incoming: Vec<Incoming> = incoming.collect();
         let (packets, requests) = (Packets::default(), Vec::new());
@@ -272,15 +277,20 @@ struct Incoming {
     says_recalls: bool,
     /// The last packets that came were refused, which was logged.
     is_refusing: bool,
+    /// Some were of more channels than a venue has, which was logged.
+    has_no_room: bool,
 }
 
 impl Incoming {
     /// Takes what comes, as long as the socket may wait. Whether more may come.
     fn take(&mut self, now_ns: u64, shared: &Shared) -> bool {
-        let mut refused = None;
+        let (mut refused, mut no_room) = (None, 0);
         let clock = || shared.clock.now_ns();
         let received = self.leaf.receive_held(clock, |packet| match shared.lock().packet(now_ns, packet) {
-            Ok(arrival) => arrival == Arrival::First,
+            Ok(arrival) => {
+                no_room += u64::from(arrival == Arrival::NoRoom);
+                arrival == Arrival::First
+            }
             Err(why) => {
                 refused = Some(why);
                 false
@@ -288,6 +298,10 @@ impl Incoming {
         });
         if let (Some(why), false) = (refused, self.is_refusing) {
             warn!("market data is lost: {why}");
+        }
+        self.leaf.add_no_room(no_room);
+        if no_room > 0 && !std::mem::replace(&mut self.has_no_room, true) {
+            warn!("market data is lost: packets of more channels than the {CHANNELS_MAX} of a venue come, which count as refused");
         }
         match received {
             Ok(0) => true,

@@ -209,6 +209,7 @@ fn a_relay_that_dies_under_load_leaves_no_gap() {
         let is_in: Vec<_> = (0..3).map(|place| tree["relays"][place]["is_in"].as_bool()).collect();
         (answers(0), answers(1), answers(2)) == (Some(true), Some(true), Some(false))
             && (is_in == [Some(true), Some(true), Some(false)] && tree["epoch"].as_u64() > Some(0))
+            && (tree["relays"][0]["out_because"].is_null() && tree["relays"][2]["out_because"] == "silent")
             && tree["relays"][0]["packets"].as_u64() > Some(100)
             && (first["nodes"] == 3 && first["answering"] == 2 && first["window_ns"].is_u64())
             && tree["delivery"][1]["answering"] == 4

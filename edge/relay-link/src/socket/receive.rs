@@ -132,7 +132,9 @@ fn address_of(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
         libc::AF_INET6 => {
             // SAFETY: as above.
             let name: &libc::sockaddr_in6 = unsafe { &*(&raw const *name).cast() };
-            Some(SocketAddr::new(IpAddr::V6(Ipv6Addr::from(name.sin6_addr.s6_addr)), u16::from_be(name.sin6_port)))
+            let ip = IpAddr::V6(Ipv6Addr::from(name.sin6_addr.s6_addr));
+            // An address of IPv4 has its own name, not the one that a socket of IPv6 has for it.
+            Some(SocketAddr::new(ip.to_canonical(), u16::from_be(name.sin6_port)))
         }
         _ => None,
     }

@@ -15,8 +15,9 @@ use walras_feed::publisher::{Publisher, Views};
 use walras_feed::reader::MarketReader;
 use walras_feed::recall::{RecallCounts, RecallSettings};
 use walras_feed::sender::{Packets, Sender, SenderSettings};
-use walras_relay::keeper::KeeperSettings;
-use walras_relay::packet::{Packet, TreeKey};
+use walras_relay::keeper::{KeeperSettings, OutBecause};
+use walras_relay::keeping::Keeping;
+use walras_relay::packet::{PACKET_BYTES_MAX, Packet, TreeKey};
 use walras_relay::reader::ReaderSettings;
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::Tree;
@@ -64,6 +65,7 @@ impl Venue {
             epoch: 0,
             first_number: 1,
             key: key(),
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 20,
             heartbeat_ns: 1_000_000_000,
             snapshot_bytes_per_s: 1_000_000,
@@ -342,6 +344,48 @@ fn the_tree_is_rebuilt_without_relays_that_are_gone() {
     world.keep_until(out + 2);
     world.send(15);
     world.assert_all_read_without_asking();
+}
+
+/// A relay that answers what it is asked, and forwards nothing.
+fn answer_alone(socket: &Socket, node: u32, stop: &AtomicBool) {
+    let mut buffer = [0; PACKET_BYTES_MAX];
+    while !stop.load(Ordering::Relaxed) {
+        let Some((bytes, from)) = socket.receive_from(&mut buffer).unwrap() else { continue };
+        let says = match Packet::decode(bytes, &key()).ok().and_then(|packet| Keeping::decode(&packet)) {
+            Some(Keeping::Ping { question }) => Keeping::Pong { question },
+            Some(Keeping::View { version, .. }) => Keeping::Taken { node, version },
+            _ => continue,
+        };
+        let mut said = Vec::new();
+        says.encode(TREE, 1, &key(), &mut said);
+        let _ = socket.send_to(&said, from);
+    }
+}
+
+/// The sender hears a relay, and nobody below it does: they say so, and it is out.
+#[test]
+fn a_relay_that_answers_and_forwards_nothing_is_out() {
+    let mut world = World::new(1, Offload::Segments);
+    world.keep_until(0);
+    let (address, stop) = (world.relays[0][1].address, Arc::new(AtomicBool::new(false)));
+    world.relays[0].remove(1).kill();
+    let (mute, stopped) = (Socket::bind(address, WAIT, Offload::None).unwrap(), Arc::clone(&stop));
+    let answering = std::thread::spawn(move || answer_alone(&mute, 1, &stopped));
+    let (began, pieces) = (Instant::now(), std::sync::Mutex::default());
+    while !world.keeper.out().any(|out| out == (1, OutBecause::Mute)) && began.elapsed() < PATIENCE {
+        world.send(15);
+        for _ in 0..5 {
+            if let Some(live) = world.keeper.step(&pieces).unwrap() {
+                world.venue.sender.set_epoch(live.epoch());
+                world.node.set_live(live);
+            }
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    answering.join().unwrap();
+    assert_eq!(world.keeper.out().collect::<Vec<_>>(), [(1, OutBecause::Mute)]);
+    world.assert_all_read_without_asking();
+    world.stop();
 }
 
 #[test]

@@ -4,4 +4,5 @@
 mod burst;
 mod late;
 mod loopback;
+mod mtu;
 mod parallel;

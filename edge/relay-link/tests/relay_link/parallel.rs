@@ -14,7 +14,7 @@ use walras_feed::publisher::Run;
 use walras_feed::reader::MarketReader;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::{Part, Station};
-use walras_relay::packet::TreeKey;
+use walras_relay::packet::{PACKET_BYTES_MAX, TreeKey};
 use walras_relay::reader::ReaderSettings;
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::Tree;
@@ -95,6 +95,7 @@ impl Branch {
             epoch: 0,
             first_number: 1,
             key: key(),
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 20,
             heartbeat_ns: SECOND_NS,
             snapshot_bytes_per_s: 100_000_000,

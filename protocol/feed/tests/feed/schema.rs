@@ -3,12 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use walras_feed::control::Control;
 use walras_feed::message::{MESSAGES, Message};
+use walras_relay::packet::{Kind, Packet};
 
 use crate::written;
 
 const DOCUMENT: &str = include_str!("../../../../docs/market-data-feed.md");
 const VECTORS: &str = include_str!("../../../../docs/market-data-feed.tsv");
+const PACKETS: &str = include_str!("../../../../docs/market-data-packets.tsv");
 const DISSECTOR: &str = include_str!("../../../../sdk/wireshark/walras.lua");
 
 /// What stands between two marks.
@@ -24,6 +27,27 @@ fn the_documents_tables_are_the_schema() {
 #[test]
 fn the_dissectors_table_is_the_schema() {
     assert_eq!(between(DISSECTOR, "-- schema", "-- end of the schema"), written::dissector_table());
+}
+
+#[test]
+fn the_dissector_knows_the_messages_of_channel_0() {
+    assert_eq!(between(DISSECTOR, "-- controls", "-- end of the controls"), written::dissector_controls());
+}
+
+/// Their seals were made by another program from the document's words.
+#[test]
+fn the_sealed_test_vectors_are_packets_and_a_request_with_its_answers() {
+    assert_eq!(PACKETS, written::packets());
+    let packets: Vec<Vec<u8>> = written::sealed().into_iter().map(|(_, bytes, _)| bytes).collect();
+    let read = |at: usize| Packet::decode(&packets[at], &written::key()).unwrap();
+    let [data, heartbeat, request, answer, gone] = std::array::from_fn(read);
+    let numbers = |packet: &Packet<'_>| packet.messages().map(|(number, _)| number).collect::<Vec<_>>();
+    assert_eq!((numbers(&data), numbers(&answer), answer.header().kind), (vec![41, 42, 43], vec![41, 42, 43], Kind::Again));
+    assert_eq!((heartbeat.header().kind, heartbeat.header().first), (Kind::Heartbeat, 44));
+    assert_eq!(Control::decode(&request), Some(Control::Ask(written::ASKED)));
+    assert_eq!(Control::decode(&gone), Some(Control::GoneBefore { channel: written::ASKED.channel, number: 44 }));
+    let requested = request.messages().next().unwrap().1;
+    assert_eq!(requested.len(), 15, "as the document says");
 }
 
 #[test]

@@ -8,7 +8,10 @@ mod sdk;
 use std::collections::BTreeSet;
 
 use sdk::{Head, Message};
+use walras_feed::channel::{ChannelId, TREES_MAX, Trees, View};
 use walras_feed::message::MESSAGES;
+use walras_types::InstrumentId;
+use walras_types::limits::INSTRUMENTS_MAX;
 
 const VECTORS: &str = include_str!("../../../../docs/market-data-feed.tsv");
 
@@ -55,6 +58,16 @@ fn allocation(value: &str) -> String {
 fn the_kinds_are_those_of_the_schema() {
     let of_feed: Vec<(u8, &str, usize)> = MESSAGES.iter().map(|schema| (schema.kind, schema.name, schema.bytes)).collect();
     assert_eq!(sdk::MESSAGES, of_feed);
+}
+
+#[test]
+fn the_channels_of_snapshots_are_those_of_the_feed() {
+    for trees in (1..=TREES_MAX).map(|count| Trees::new(count).unwrap()) {
+        for channel in (0..TREES_MAX).map(|at| ChannelId::instrument(View::Top, InstrumentId(at))) {
+            assert!(sdk::is_of_snapshots(channel.snapshots_of(trees).get()) && !sdk::is_of_snapshots(channel.get()));
+        }
+    }
+    assert!(!sdk::is_of_snapshots(ChannelId::instrument(View::Top, InstrumentId(INSTRUMENTS_MAX - 1)).get()));
 }
 
 #[test]

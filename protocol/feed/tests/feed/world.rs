@@ -12,7 +12,7 @@ use walras_feed::reader::MarketReader;
 use walras_feed::sender::{Packets, Sender, SenderSettings};
 use walras_market_data::PublicBooks;
 use walras_random::Random;
-use walras_relay::packet::{Packet, TreeKey};
+use walras_relay::packet::{PACKET_BYTES_MAX, Packet, TreeKey};
 use walras_relay::reader::ReaderSettings;
 use walras_relay::rewinder::Answer;
 use walras_testkit::published::{BatchExpected, indicated};
@@ -92,6 +92,7 @@ impl World {
             epoch: 0,
             first_number: 1,
             key,
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max,
             heartbeat_ns: 2_000_000,
             snapshot_bytes_per_s: 4_000_000,

@@ -3,7 +3,11 @@
 use std::fmt::Write;
 
 use walras_feed::Primitive;
+use walras_feed::control::{Control, RelayFigures};
 use walras_feed::message::*;
+use walras_relay::keeping::Keeping;
+use walras_relay::packet::{HEADER_BYTES, Header, Kind, PacketWriter, TreeKey};
+use walras_relay::reader::Request;
 use walras_types::{
     Allocation, AssetId, BatchMarketId, BatchPhase, BatchPrice, InstrumentId, OrderId, PriceTicks, Side, SizeLots, Symbol, TradeId,
     TradingPhase,
@@ -84,6 +88,110 @@ pub(crate) fn vectors() -> String {
         let last = u8::from(place == Place::Last);
         writeln!(out, "{name}\t{hex}\t{log_index}\t{time_ns}\t{last}\t{}", fields.join("; ")).unwrap();
     }
+    out
+}
+
+/// The key of the packets among the test vectors: the bytes 0 to 31.
+pub(crate) fn key() -> TreeKey {
+    TreeKey::new(std::array::from_fn(|at| at as u8))
+}
+
+/// What the reader of the packets among the test vectors asks for.
+pub(crate) const ASKED: Request = Request { channel: 0x0100_0005, first: 41, count: 3 };
+
+/// `docs/market-data-packets.tsv`.
+pub(crate) fn packets() -> String {
+    let mut out = String::from("packet\tbytes\twhat\n");
+    for (name, bytes, what) in sealed() {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(out, "{name}\t{hex}\t{what}").unwrap();
+    }
+    out
+}
+
+/// The messages 41 to 43 of the document's example, the packets that have them, and a request for them with its answers.
+pub(crate) fn sealed() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    const SENT_NS: u64 = 1_700_000_000_000_000_000;
+    let messages: [Message; 3] = [
+        Traded { trade_id: TradeId(9), price: ticks(101), size: lots(3), taker_side: Some(Side::Buy) }.into(),
+        OrderExecuted { order_id: OrderId(700), trade_id: TradeId(9), shown: lots(0) }.into(),
+        OrderAdded { order_id: OrderId(812), side: Side::Buy, price: ticks(101), shown: lots(2) }.into(),
+    ];
+    let packet = |header: &Header| {
+        let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
+        for (at, message) in (0..).zip(&messages).take(header.count.into()) {
+            let place = if at == 2 { Place::Last } else { Place::Inner };
+            let mut message_bytes = Vec::new();
+            message.encode(&Head { place, log_index: 5_000, time_ns: SENT_NS - 1_000 }, &mut message_bytes);
+            assert!(writer.push(&message_bytes));
+        }
+        writer.finish(header, &key(), &mut bytes);
+        bytes
+    };
+    let control = |control: Control, sent_ns: u64| {
+        let mut bytes = Vec::new();
+        control.encode(1, sent_ns, &key(), &mut bytes);
+        bytes
+    };
+    let Request { channel, first, .. } = ASKED;
+    let (tree, sent_ns, release_ns) = (0x0002_0001, SENT_NS, SENT_NS + 400_000);
+    let data = Header { kind: Kind::Data, count: 3, channel, tree, packet: 7, first, sent_ns, release_ns };
+    let (later_ns, later_release_ns) = (sent_ns + 500_000_000, release_ns + 500_000_000);
+    let heartbeat =
+        Header { kind: Kind::Heartbeat, count: 0, packet: 8, first: 44, sent_ns: later_ns, release_ns: later_release_ns, ..data };
+    let again = Header { kind: Kind::Again, tree: 1, packet: 0, ..data };
+    vec![
+        (
+            "data",
+            packet(&data),
+            "kind 0 of channel 0x01000005 by tree 1 and its view 2, packet 7: the messages 41 to 43 of the example",
+        ),
+        ("heartbeat", packet(&heartbeat), "kind 1: the next message is 44"),
+        (
+            "request",
+            control(Control::Ask(ASKED), SENT_NS + 600_000),
+            "channel 0, packet 0: the messages 41 to 43 of channel 0x01000005 are missing",
+        ),
+        ("answer", packet(&again), "kind 3, packet 0: the same messages again"),
+        (
+            "gone before",
+            control(Control::GoneBefore { channel, number: 44 }, SENT_NS + 700_000),
+            "channel 0, packet 0: of channel 0x01000005 messages from 44 on are kept",
+        ),
+    ]
+}
+
+/// The names that `sdk/wireshark/walras.lua` has for the messages of channel 0.
+pub(crate) fn dissector_controls() -> String {
+    let (question, node, version) = (1, 1, 1);
+    let controls = [
+        (Control::Ask(ASKED), "Request"),
+        (Control::GoneBefore { channel: 1, number: 1 }, "GoneBefore"),
+        (Control::Look { question }, "Look"),
+        (Control::Figures { question, figures: RelayFigures::default() }, "Figures"),
+    ];
+    let keeping = [
+        (Keeping::Ping { question }, "Ping"),
+        (Keeping::Pong { question }, "Pong"),
+        (Keeping::View { version, epoch: 1, out: [].into() }, "View"),
+        (Keeping::Taken { node, version }, "Taken"),
+        (Keeping::Silent { node, version }, "Silent"),
+        (Keeping::Late { node, samples: Vec::new() }, "Late"),
+        (Keeping::Mute { node, by: 2, version }, "Mute"),
+    ];
+    let bytes = |encode: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = Vec::new();
+        encode(&mut bytes);
+        // The first byte of the only message, after its length.
+        bytes[HEADER_BYTES + 2]
+    };
+    let controls = controls.iter().map(|(said, name)| (bytes(&|out: &mut Vec<u8>| said.encode(1, 1, &key(), out)), *name));
+    let keeping = keeping.iter().map(|(said, name)| (bytes(&|out: &mut Vec<u8>| said.encode(1, 1, &key(), out)), *name));
+    let mut out = String::from("\nlocal controls = {\n");
+    for (kind, name) in controls.chain(keeping) {
+        writeln!(out, "  [{kind}] = \"{name}\",").unwrap();
+    }
+    out.push_str("}\n");
     out
 }
 

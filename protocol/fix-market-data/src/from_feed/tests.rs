@@ -9,7 +9,7 @@ use walras_feed::sender::{Packets, Sender, SenderSettings};
 use walras_market_data::limits::BOOK_ORDERS_MAX;
 use walras_market_data::{BookChanges, MarketData};
 use walras_random::Random;
-use walras_relay::packet::{Kind, TreeKey};
+use walras_relay::packet::{Kind, PACKET_BYTES_MAX, TreeKey};
 use walras_types::{
     AccountId, Allocation, Amount, BatchPhase, ClientOrderId, Commission, Display, FeeSchedule, InstrumentSpec, Intake, LogIndex,
     LowerBounds, Mu, OrderTerms, OrderType, PostOnly, PriceTicks, QualityMax, RiskLimits, SelfTrade, Side, SizeLots, Symbol,
@@ -111,6 +111,7 @@ impl Venue {
             epoch: 0,
             first_number: 1,
             key: TreeKey::new([1; 32]),
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 16,
             heartbeat_ns: 20 * MS,
             snapshot_bytes_per_s: 1 << 20,

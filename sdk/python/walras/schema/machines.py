@@ -225,6 +225,9 @@ class RelayNode(TypedDict):
     place: int
     #: Packets go by it. One that is silent is out until it answers again.
     is_in: bool
+    #: Why packets do not go by it: it answers nothing, does not take up the view, or answers and forwards nothing, as
+    #: those below it say; null where it is in.
+    out_because: Optional[Literal["silent", "unaware", "mute"]]
     answers: bool
     #: First copies, which it passed on.
     packets: Optional[int]

@@ -15,6 +15,13 @@ pub const fn market_of(channel: u32) -> u32 {
     channel & 0x00ff_ffff
 }
 
+/// Whether a channel has the snapshots of others. Its messages between SnapshotBegan and SnapshotEnded are those of the channel that the
+/// first of them names.
+#[must_use]
+pub const fn is_of_snapshots(channel: u32) -> bool {
+    market_of(channel) >= 0x00ff_ffc0
+}
+
 /// What every message begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {

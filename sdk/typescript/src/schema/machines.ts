@@ -197,6 +197,11 @@ export interface RelayNode {
   place: number;
   /** Packets go by it. One that is silent is out until it answers again. */
   is_in: boolean;
+  /**
+   * Why packets do not go by it: it answers nothing, does not take up the view, or answers and forwards nothing, as those below it
+   * say; null where it is in.
+   */
+  out_because: "silent" | "unaware" | "mute" | null;
   answers: boolean;
   /** First copies, which it passed on. */
   packets: number | null;

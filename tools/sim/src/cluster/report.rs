@@ -245,6 +245,8 @@ report! {
     relay_lies,
     /// Views by which a sender went.
     relay_views,
+    /// Of these, such as were without a relay because it forwarded nothing.
+    relay_mute_views,
     /// Packets that relays passed on.
     packets_passed,
     /// Layers whose nodes all passed a packet on, so that its copies were counted.

@@ -651,7 +651,7 @@ impl World {
             let (counts, report) = (overlay.counts, &mut self.report);
             (report.relay_crashes, report.relay_stalls, report.relay_lies) =
                 (counts.relay_crashes, counts.relay_stalls, counts.relay_lies);
-            (report.relay_views, report.messages_asked) = (counts.views, counts.asked);
+            (report.relay_views, report.relay_mute_views, report.messages_asked) = (counts.views, counts.mute_views, counts.asked);
             [report.packets_passed, report.layers_judged, report.messages_read, report.snapshots_read, report.outlet_releases] =
                 checks.overlay_counts();
             [report.datagrams_cut, report.datagrams_forged, report.datagrams_refused] = overlay.tamper_counts();

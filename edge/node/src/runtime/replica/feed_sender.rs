@@ -16,8 +16,8 @@ use walras_feed::publisher::Publisher;
 use walras_feed::recall::RecallCounts;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
-use walras_ports::{NodeFigures, RecallFigures, TreeView};
-use walras_relay::keeper::KeeperSettings;
+use walras_ports::{NodeFigures, RecallFigures, RelayOut, TreeView};
+use walras_relay::keeper::{KeeperSettings, OutBecause};
 use walras_relay::lateness::Pieces;
 use walras_relay::live::Live;
 use walras_relay::rewinder::Answer;
@@ -94,8 +94,8 @@ struct Counts {
     is_sending: AtomicBool,
     /// The first number of this leader's packets and views: greater than those of earlier senders.
     first_number: AtomicU64,
-    /// By which view, and who is out of it.
-    live: Mutex<(u16, Vec<u32>)>,
+    /// By which view, and who is out of it, and why.
+    live: Mutex<(u16, Vec<(u32, RelayOut)>)>,
     /// What was sent lately, about which receivers report.
     pieces: Mutex<Pieces>,
     /// What the nodes said last.
@@ -119,6 +119,7 @@ impl FeedSender {
             // A leader takes numbers by its term, which are greater.
             first_number: 1,
             key: first.key.clone(),
+            packet_bytes: options.packet_bytes,
             rewind_bytes_max: options.kept_bytes,
             heartbeat_ns: nanoseconds(options.heartbeat),
             snapshot_bytes_per_s: (options.snapshot_bytes_per_s / u64::from(first.trees.count())).max(1),
@@ -131,6 +132,7 @@ impl FeedSender {
             // With a port of its own where the operator names none: two sockets cannot have the same.
             let source = if layout.index == 0 { options.source } else { SocketAddr::new(options.source.ip(), 0) };
             let socket = bind("feed.source", source, Offload::Segments)?;
+            layout.check_reach(&socket).map_err(|error| RecoveryError::Replica(format!("feed.source: {error}")))?;
             let node = SenderNode::new(socket, &layout.tree, layout.hedge, &layout.nodes());
             let station = Arc::new(Mutex::new(Station::of_tree(settings.clone(), layout.index)));
             let ((queue, jobs), counts) = (bounded(QUEUE_MAX), Arc::new(Counts::default()));
@@ -284,6 +286,7 @@ fn lock(station: &Mutex<Station>) -> MutexGuard<'_, Station> {
 fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, counts: &Counts) {
     // Heartbeats and snapshots are due by the elapsed time, which never goes back.
     let (begun, mut packets, mut is_failing) = (Instant::now(), Packets::default(), false);
+    let mut taken_apart = 0;
     loop {
         let wake_ns = lock(station).wake_ns();
         let wait_ns = wake_ns.map_or(u64::MAX, |wake_ns| wake_ns.saturating_sub(nanoseconds(begun.elapsed())));
@@ -325,6 +328,12 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, co
             warn!("the binary feed could not be sent: {error}");
         }
         is_failing = sent.is_err();
+        if taken_apart == 0 && node.taken_apart() > 0 {
+            warn!(
+                "packets are larger than the MTU of a path has room for, so they go one by one, in fragments: set feed.packet_bytes"
+            );
+        }
+        taken_apart = node.taken_apart();
     }
 }
 
@@ -372,13 +381,14 @@ fn keep_while_sending(
             let _ = says.try_send(heard);
         }
         let Some(live) = next.take() else { continue };
-        let (epoch, out) = (live.epoch(), live.out().iter().copied().collect::<Vec<_>>());
+        let why = |relay: u32| node.out().find(|(out, _)| *out == relay).map_or(RelayOut::Silent, |(_, why)| why_out(why));
+        let (epoch, out) = (live.epoch(), live.out().iter().map(|relay| (*relay, why(*relay))).collect::<Vec<_>>());
         match uses.try_send(Job::Use(live)) {
             Ok(()) => {
                 let before =
                     std::mem::replace(&mut *counts.live.lock().unwrap_or_else(PoisonError::into_inner), (epoch, out.clone()));
                 if before.1 != out {
-                    info!("tree {}: relays that are out, by number: {out:?}", layout.tree_number);
+                    info!("tree {}: relays that are out, by number, and why: {out:?}", layout.tree_number);
                 }
             }
             Err(TrySendError::Full(Job::Use(live))) => next = Some(live),
@@ -386,6 +396,14 @@ fn keep_while_sending(
         }
     }
     Ok(())
+}
+
+fn why_out(why: OutBecause) -> RelayOut {
+    match why {
+        OutBecause::Silent => RelayOut::Silent,
+        OutBecause::Unaware => RelayOut::Unaware,
+        OutBecause::Mute => RelayOut::Mute,
+    }
 }
 
 /// Asks the nodes of the tree for their figures, until the venue ends.

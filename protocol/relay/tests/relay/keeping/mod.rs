@@ -141,6 +141,61 @@ fn a_relay_that_lies_about_the_others_takes_nobody_out() {
     assert_eq!((world.missing(), world.ever_out.clone()), (0, BTreeSet::from([2])));
 }
 
+/// A relay answers the sender and its sibling, and forwards nothing. With hedges nobody has a gap, but every packet that should come by it
+/// comes by one path alone. It goes out, so that its neighbour may fail too. Then it is tried again, and goes out again.
+#[test]
+fn a_relay_that_answers_and_forwards_nothing_goes_out() {
+    let tree = Tree::of_layers(vec![4, 8, 24]).unwrap();
+    // In a layer above relays, and in the one above the receivers.
+    for mute in [1, 6] {
+        let mut world = World::new(&tree, 1, Planted::Nothing, 20 + u64::from(mute));
+        world.run_ms(200);
+        world.mute.insert(mute);
+        let mut took_ms = 0;
+        while !world.live.out().contains(&mute) {
+            world.run_ms(1);
+            took_ms += 1;
+            assert!(took_ms < 1_000, "relay {mute} is in");
+        }
+        assert!(took_ms >= 250, "not at once: {took_ms} ms");
+        world.dead.insert(if mute == 1 { 2 } else { 7 });
+        world.run_ms(100);
+        assert_eq!(world.missing(), 0, "its neighbour was the only path of some packets before");
+        let views_used = world.views_used;
+        world.run_ms(5_000);
+        assert_eq!((world.missing(), world.ever_out.len()), (0, 2), "no other one is blamed");
+        assert!(world.views_used >= views_used + 4, "it is tried again");
+        world.mute.clear();
+        world.run_ms(5_000);
+        assert_eq!((world.missing(), world.live.out().len()), (0, 1), "once it forwards it stays in");
+    }
+}
+
+/// With hedge 0 what goes by a mute relay is lost, and those below it see that numbers are missing.
+#[test]
+fn without_hedges_a_mute_relay_of_the_first_layer_goes_out_too() {
+    let tree = Tree::of_layers(vec![4, 8, 24]).unwrap();
+    let mut world = World::new(&tree, 0, Planted::Nothing, 30);
+    world.run_ms(200);
+    world.mute.insert(2);
+    world.run_ms(1_000);
+    assert_eq!(world.ever_out, BTreeSet::from([2]));
+}
+
+/// Some of those below do not hear a relay, whose paths to them are cut. More than half do.
+#[test]
+fn paths_that_are_cut_to_few_nodes_take_nobody_out() {
+    let tree = Tree::of_layers(vec![4, 8, 24]).unwrap();
+    let mut world = World::new(&tree, 1, Planted::Nothing, 31);
+    world.run_ms(200);
+    world.cut.extend((4..8).map(|below| (1, below)));
+    world.run_ms(3_000);
+    assert_eq!((world.missing(), world.ever_out.len()), (0, 0), "four of eight are not enough");
+    world.cut.insert((1, 8));
+    world.run_ms(1_000);
+    assert_eq!((world.missing(), world.ever_out.clone()), (0, BTreeSet::from([1])));
+}
+
 /// A relay that restarts at once, with nothing in memory, is not missed. It still learns the view by which packets go; else it would pass
 /// them on to the wrong nodes until the next change.
 #[test]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_random::Random;
+use walras_relay::copies::{Copies, CopiesSettings};
 use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
 use walras_relay::keeping::Keeping;
 use walras_relay::live::{Live, Views, join, split};
@@ -39,6 +40,13 @@ pub(crate) struct RelayNode {
     relay: Relay,
     views: Views,
     watch: Watch,
+    copies: Copies,
+}
+
+/// What a receiver knows of the relays above it.
+struct Above {
+    views: Views,
+    copies: Copies,
 }
 
 pub(crate) struct World {
@@ -55,14 +63,17 @@ pub(crate) struct World {
     pub(crate) dead: BTreeSet<u32>,
     /// Relays that stand still, and what waits in their sockets.
     stalled: BTreeMap<u32, VecDeque<(To, Vec<u8>)>>,
-    /// Relays that report all others as silent all the time.
+    /// Relays that report all others as silent, and those above as mute, all the time.
     pub(crate) liars: BTreeSet<u32>,
+    /// Relays that answer, and forward nothing.
+    pub(crate) mute: BTreeSet<u32>,
     /// Relays that were out of any view that was used.
     pub(crate) ever_out: BTreeSet<u32>,
     /// Pairs of relays that do not hear each other.
     pub(crate) cut: BTreeSet<(u32, u32)>,
     pub(crate) readers: Vec<Reader>,
     read: Vec<u64>,
+    above: Vec<Above>,
     under_way: BTreeMap<(u64, u64), (To, To, Vec<u8>)>,
     sent: u64,
     packets: u64,
@@ -73,6 +84,7 @@ impl World {
     pub(crate) fn new(tree: &Tree, hedge: u32, planted: Planted, seed: u64) -> Self {
         let relays = (0..tree.relays()).map(|node| (node, relay_node(tree, hedge, node, seed))).collect();
         let receivers = *tree.layers().last().expect("a tree has layers") as usize;
+        let above = |node| Above { views: Views::new(tree), copies: copies(tree, node) };
         Self {
             hedge,
             planted,
@@ -85,10 +97,12 @@ impl World {
             dead: BTreeSet::new(),
             stalled: BTreeMap::new(),
             liars: BTreeSet::new(),
+            mute: BTreeSet::new(),
             ever_out: BTreeSet::new(),
             cut: BTreeSet::new(),
             readers: (0..receivers).map(|_| Reader::new(CHANNEL, 1, READER)).collect(),
             read: vec![0; receivers],
+            above: (tree.relays()..).take(receivers).map(above).collect(),
             under_way: BTreeMap::new(),
             sent: 0,
             packets: 0,
@@ -137,6 +151,14 @@ impl World {
         self.send(from, to, &bytes);
     }
 
+    /// The same for what is said of relays that bring nothing: the paths of everything else stay as they are drawn.
+    fn say_of_copies(&mut self, from: To, to: To, keeping: &Keeping) {
+        let mut bytes = Vec::new();
+        keeping.encode(TREE, self.now_ns, &self.key, &mut bytes);
+        self.sent += 1;
+        self.under_way.insert((self.now_ns + 100_000, self.sent), (from, to, bytes));
+    }
+
     /// The sender sends one message.
     fn publish(&mut self) {
         self.packets += 1;
@@ -173,8 +195,21 @@ impl World {
             Some(node) if self.dead.contains(&node) => {}
             Some(node) if node >= self.tree.relays() => {
                 let at = (node - self.tree.relays()) as usize;
-                let read = &mut self.read[at];
-                self.readers[at].packet(self.now_ns, &packet, |_| *read += 1);
+                let (read, reader, Above { views, copies }) = (&mut self.read[at], &mut self.readers[at], &mut self.above[at]);
+                if let Some(keeping) = Keeping::decode(&packet) {
+                    let Keeping::View { version, epoch, out } = keeping else { panic!("{keeping:?} is not for a receiver") };
+                    if views.take(version, epoch, &out) {
+                        copies.set_view(views.newest());
+                    }
+                    return;
+                }
+                let before = reader.counts().copies;
+                reader.packet(self.now_ns, &packet, |_| *read += 1);
+                let (header, is_first) = (packet.header(), reader.counts().copies == before);
+                if let Some(live) = views.known(split(header.tree).1) {
+                    let packet = (header.packet, self.hedge);
+                    copies.arrives(self.now_ns, live, packet, is_first, |relay| from == Some(relay));
+                }
             }
             Some(node) => self.at_relay(node, from, &packet, bytes),
         }
@@ -186,6 +221,7 @@ impl World {
             Keeping::Pong { question } => self.keeper.on_pong(self.now_ns, question),
             Keeping::Taken { node, version } => self.keeper.on_taken(node, version),
             Keeping::Silent { node, .. } => self.keeper.on_silent(self.now_ns, node, &mut effects),
+            Keeping::Mute { node, by, version } => self.keeper.on_mute(self.now_ns, node, by, version),
             other => panic!("{other:?} is not for the sender"),
         }
         self.carry_out(effects);
@@ -193,13 +229,19 @@ impl World {
 
     fn at_relay(&mut self, node: u32, from: To, packet: &Packet<'_>, bytes: &[u8]) {
         let now_ns = self.now_ns;
-        let RelayNode { relay, views, watch } = self.relays.get_mut(&node).expect("a relay of the tree");
+        let RelayNode { relay, views, watch, copies } = self.relays.get_mut(&node).expect("a relay of the tree");
         let header = packet.header();
         let (number, epoch) = split(header.tree);
         match Keeping::decode(packet) {
             None => {
                 let mut children = Vec::new();
-                if relay.arrives(&Header { tree: number, ..*header }) == Arrival::First {
+                let is_first = relay.arrives(&Header { tree: number, ..*header }) == Arrival::First;
+                if let Some(live) = views.known(epoch) {
+                    let packet = (header.packet, self.hedge);
+                    copies.arrives(now_ns, live, packet, is_first, |parent| from == Some(parent));
+                    copies.skipped(now_ns, live, packet, relay.skipped());
+                }
+                if is_first && !self.mute.contains(&node) {
                     views.of(epoch).children(Some(node), header.packet, self.hedge, &mut children);
                 }
                 children.into_iter().for_each(|child| self.send(Some(node), Some(child), bytes));
@@ -209,7 +251,12 @@ impl World {
             Some(Keeping::View { version, epoch, out }) => {
                 if self.planted != Planted::UsesViewsThatNobodyKnows && views.take(version, epoch, &out) {
                     watch.set_view(now_ns, views.newest());
+                    copies.set_view(views.newest());
+                    let live = views.newest();
+                    let receivers: Vec<u32> = live.reporters(node).iter().copied().filter(|node| live.is_receiver(*node)).collect();
                     self.say(Some(node), None, &Keeping::Taken { node, version });
+                    let view = Keeping::View { version, epoch, out };
+                    receivers.into_iter().for_each(|receiver| self.say_of_copies(Some(node), Some(receiver), &view));
                 }
             }
             Some(other) => panic!("{other:?} is not for a relay"),
@@ -250,6 +297,7 @@ impl World {
         let mut effects = Vec::new();
         self.keeper.on_timer(self.now_ns, &mut effects);
         self.carry_out(effects);
+        self.report_mute();
         for node in 0..self.tree.relays() {
             if self.dead.contains(&node) || self.stalled.contains_key(&node) {
                 continue;
@@ -257,6 +305,10 @@ impl World {
             if self.liars.contains(&node) {
                 for sibling in (0..self.tree.relays()).filter(|sibling| *sibling != node) {
                     self.say(Some(node), None, &Keeping::Silent { node: sibling, version: 0 });
+                }
+                let version = self.relays[&node].views.version();
+                for above in 0..node {
+                    self.say_of_copies(Some(node), None, &Keeping::Mute { node: above, by: node, version });
                 }
             }
             let mut effects = Vec::new();
@@ -272,6 +324,21 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Relays and receivers say which relays above bring them nothing.
+    fn report_mute(&mut self) {
+        let (dead, stalled, now_ns, first) = (&self.dead, &self.stalled, self.now_ns, self.tree.relays());
+        let relays = self.relays.iter_mut().filter(|(node, _)| !dead.contains(*node) && !stalled.contains_key(*node));
+        let relays = relays.map(|(node, RelayNode { views, copies, .. })| (*node, views, copies));
+        let receivers = (first..).zip(&mut self.above).map(|(node, Above { views, copies })| (node, views, copies));
+        let mut says = Vec::new();
+        for (by, views, copies) in relays.chain(receivers) {
+            let (mut mute, version) = (Vec::new(), views.version());
+            copies.on_timer(now_ns, &mut mute);
+            says.extend(mute.into_iter().map(|node| (by, Keeping::Mute { node, by, version })));
+        }
+        says.into_iter().for_each(|(by, keeping)| self.say_of_copies(Some(by), None, &keeping));
     }
 
     pub(crate) fn run_ms(&mut self, ms: u64) {
@@ -294,5 +361,10 @@ fn relay_node(tree: &Tree, hedge: u32, node: u32, seed: u64) -> RelayNode {
     }
     let settings = RelaySettings { layer, place, tree: TREE, hedge, packets_remembered: 4_096, channels_max: 4 };
     let (relay, views) = (Relay::new(tree.clone(), settings), Views::new(tree));
-    RelayNode { relay, views, watch: Watch::new(node, WatchSettings::default(), seed ^ u64::from(node) << 40) }
+    let watch = Watch::new(node, WatchSettings::default(), seed ^ u64::from(node) << 40);
+    RelayNode { relay, views, watch, copies: copies(tree, node) }
+}
+
+fn copies(tree: &Tree, node: u32) -> Copies {
+    Copies::new(node, tree.relays(), CopiesSettings::default())
 }

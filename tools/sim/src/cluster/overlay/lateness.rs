@@ -1,16 +1,18 @@
 //! How late market data comes to leaf gateways: they report it up the tree, relays pass on the greatest of each piece, and the leader holds
-//! market data for as long as they need.
+//! market data for as long as they need. They also report which relays bring them nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use walras_feed::channel::ChannelId;
+use walras_relay::copies::Copies;
 use walras_relay::deadline::{Maximum, ReportSettings};
 use walras_relay::keeping::Keeping;
 use walras_relay::lateness::{Lateness, Pieces, Reports};
+use walras_relay::live::{Views, split};
 use walras_relay::packet::{Header, Kind};
 use walras_sequencer::ReceiverSample;
 
-use super::shape::Shape;
+use super::shape::{COPIES, Shape};
 
 /// A relay that was silent for so long gets no reports.
 const SILENT_NS: u64 = 1_000_000_000;
@@ -30,6 +32,9 @@ pub(super) struct Reporter {
     /// The relays to which it may report, the first of them that is heard being the one, and when each was.
     relays: Vec<(u32, Option<u64>)>,
     next_ns: u64,
+    hedge: u32,
+    views: Views,
+    copies: Copies,
 }
 
 impl Reporter {
@@ -42,7 +47,38 @@ impl Reporter {
         let own = shape.tree.block_of(last, place) % above;
         let of_layer = (0..above).map(|at| first + (own + at) % above);
         let relays = of_layer.chain((0..first).rev()).map(|relay| (relay, None)).collect();
-        Self { node: shape.tree.relays() + place, lateness: Lateness::default(), relays, next_ns: 0 }
+        let node = shape.tree.relays() + place;
+        let (views, copies) = (Views::new(&shape.tree), Copies::new(node, shape.tree.relays(), COPIES));
+        Self { node, lateness: Lateness::default(), relays, next_ns: 0, hedge: shape.hedge, views, copies }
+    }
+
+    /// A relay says which view there is.
+    pub(super) fn view(&mut self, version: u64, epoch: u16, out: &BTreeSet<u32>) {
+        if self.views.take(version, epoch, out) {
+            self.copies.set_view(self.views.newest());
+        }
+    }
+
+    /// A copy of a packet came from a relay, or from the sender.
+    pub(super) fn copy(&mut self, now_ns: u64, header: &Header, is_first: bool, from: Option<u32>) {
+        let (_, epoch) = split(header.tree);
+        if let (true, Some(live)) = (header.packet > 0, self.views.known(epoch)) {
+            self.copies.arrives(now_ns, live, (header.packet, self.hedge), is_first, |relay| from == Some(relay));
+        }
+    }
+
+    /// What is to be said of relays that bring nothing, and to which relay.
+    pub(super) fn mute(&mut self, now_ns: u64) -> Option<(u32, Vec<Keeping>)> {
+        let (mut mute, by, version) = (Vec::new(), self.node, self.views.version());
+        self.copies.on_timer(now_ns, &mut mute);
+        let says: Vec<Keeping> = mute.into_iter().map(|node| Keeping::Mute { node, by, version }).collect();
+        if says.is_empty() { None } else { Some((self.to(now_ns)?, says)) }
+    }
+
+    /// The relay to which it reports.
+    fn to(&self, now_ns: u64) -> Option<u32> {
+        let is_heard = |heard_ns: &Option<u64>| heard_ns.is_some_and(|heard_ns| now_ns - heard_ns <= SILENT_NS);
+        self.relays.iter().find(|(_, heard_ns)| is_heard(heard_ns)).map(|(relay, _)| *relay)
     }
 
     /// A packet of a relay came.
@@ -62,9 +98,7 @@ impl Reporter {
         }
         self.next_ns = now_ns + ReportSettings::ROBUST.interval_ns;
         let samples = self.lateness.report(clock_ns);
-        let is_heard = |heard_ns: &Option<u64>| heard_ns.is_some_and(|heard_ns| now_ns - heard_ns <= SILENT_NS);
-        let (relay, _) = self.relays.iter().find(|(_, heard_ns)| is_heard(heard_ns))?;
-        Some((*relay, Keeping::Late { node: self.node, samples }))
+        Some((self.to(now_ns)?, Keeping::Late { node: self.node, samples }))
     }
 }
 

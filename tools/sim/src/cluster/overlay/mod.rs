@@ -3,10 +3,11 @@
 //! relays views without those that are gone. Receivers read, ask replicas for what they miss, and go on from snapshots. Leaf gateways
 //! hold packets until they may be known, ask replicas for what they miss (in the seeds that decide so), and their participants read below
 //! them. Datagrams are lost, doubled, late and overtaken.
-//! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. Where a
-//! test asks for it, market data surges to fifteen times its rate. Under fair access leaf gateways also report how late market data
-//! comes to them (in the seeds that decide so), and a relay lies about that. The state machines are the product's (`walras-relay`,
-//! `walras-feed`); this module stands for their drivers in `edge/relay-link` and `edge/node`.
+//! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. One
+//! answers and forwards nothing (in the seeds that decide so), and those below it say so. Where a test asks for it, market data surges to
+//! fifteen times its rate. Under fair access leaf gateways also report how late market data comes to them (in the seeds that decide so),
+//! and a relay lies about that. The state machines are the product's (`walras-relay`, `walras-feed`); this module stands for their
+//! drivers in `edge/relay-link` and `edge/node`.
 //!
 //! It listens to the replicas and sends them nothing but those reports, so without them the rest of the venue does the same with it as
 //! without it. Only the run is longer: it lasts until all readers have everything.
@@ -93,6 +94,8 @@ pub(super) struct OverlayCounts {
     pub(super) relay_lies: u64,
     pub(super) views: u64,
     pub(super) asked: u64,
+    /// Views by which a leader went without a relay because it forwarded nothing.
+    pub(super) mute_views: u64,
     pub(super) restarted_readers: u64,
     /// Messages that replicas sent again to leaf gateways which have started again since.
     pub(super) recalled: u64,
@@ -127,6 +130,8 @@ pub(super) struct Overlay {
     board: Option<Box<Board>>,
     /// Where receivers report how late market data comes.
     reports: Option<LateReports>,
+    /// How that travels by which nodes watch which relays bring packets, where they do: kept apart likewise.
+    of_copies: Option<Choices<'static>>,
     /// Where market data surges now and then.
     surges: Option<Surges>,
     rewind_bytes_max: usize,
@@ -159,6 +164,10 @@ impl Overlay {
         let asks =
             mutation.map_or_else(|| Choices::of_random(random.fork(35)).one_in(2), |planted| planted == Mutation::RecallEarly);
         shape.recall = asks.then(|| recall(machines));
+        // Planted faults are looked for where nobody watches which relays bring packets.
+        let mut of_copies = mutation.is_none().then(|| Choices::of_random(random.fork(37)));
+        shape.has_copies = of_copies.is_some();
+        let mute = of_copies.as_mut().and_then(|choices| mute_relay(choices, &shape));
         let mut next_number = 1;
         let mut number = || {
             next_number += 1;
@@ -169,6 +178,7 @@ impl Overlay {
             starts_ns: 0,
             stalled: None,
             is_lying: false,
+            is_mute: mute == Some(me),
         });
         let relays = relays.collect();
         let mut reads = |c: &mut Choices<'_>| {
@@ -194,6 +204,7 @@ impl Overlay {
             receivers,
             board: None,
             reports: None,
+            of_copies,
             surges: None,
             rewind_bytes_max,
             mutation,
@@ -312,8 +323,11 @@ impl Overlay {
         keeping.encode(TREE + tree, EPOCH_NS + now_ns, &self.shape.key, &mut bytes);
         let mut datagram = Datagram { from, to, bytes: bytes.into() };
         self.tamper_with(now_ns, &mut datagram);
-        let choices = match (keeping, &mut self.reports) {
-            (Keeping::Late { .. }, Some(reports)) => &mut reports.choices,
+        let choices = match (keeping, from, &mut self.reports, &mut self.of_copies) {
+            (Keeping::Late { .. }, _, Some(reports), _) => &mut reports.choices,
+            (Keeping::Mute { .. }, _, _, Some(of_copies)) | (Keeping::View { .. }, Address::Node(_), _, Some(of_copies)) => {
+                of_copies
+            }
             _ => &mut self.choices,
         };
         self.links.send(choices, now_ns, datagram);
@@ -349,6 +363,7 @@ impl Overlay {
                 KeeperEffect::View { node, version, epoch, out } => (node, Keeping::View { version, epoch, out }),
                 KeeperEffect::Use(live) => {
                     self.counts.views += 1;
+                    self.counts.mute_views += u64::from(branch.has_mute());
                     branch.use_view(&self.shape, live);
                     continue;
                 }
@@ -369,12 +384,15 @@ impl Overlay {
                 match &mut self.receivers[at] {
                     Receiver::Direct(reads) => reads.on_packet(around.now_ns, &packet, around.checks),
                     Receiver::Outlet(outlet, _) => {
-                        if let Address::Node(relay) = datagram.from
-                            && let Some((tree, relay)) = self.shape.relay(relay)
-                        {
+                        let relay = if let Address::Node(relay) = datagram.from { self.shape.relay(relay) } else { None };
+                        if let (Some((tree, _)), Some(Keeping::View { version, epoch, out })) = (relay, Keeping::decode(&packet)) {
+                            outlet.reporters[tree as usize].view(version, epoch, &out);
+                            return;
+                        }
+                        if let Some((tree, relay)) = relay {
                             outlet.reporters[tree as usize].heard(around.now_ns, relay);
                         }
-                        outlet.on_packet(around.now_ns, &packet, &self.shape, around.checks);
+                        outlet.on_packet(around.now_ns, relay.map(|(_, relay)| relay), &packet, &self.shape, around.checks);
                         self.release(around, at);
                     }
                 }
@@ -429,12 +447,15 @@ impl Overlay {
         if place.process.is_none() || place.waits(datagram) {
             return;
         }
+        let is_mute = place.is_mute;
         let Some(process) = &mut place.process else { return };
         let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
         let Some(packet) = packet else { return };
-        let RelayActs { says, passes } = process.on_packet(around.now_ns, datagram.from, &packet);
+        let from_relay = if let Address::Node(from) = datagram.from { self.shape.relay(from) } else { None };
+        let from = (datagram.from, from_relay.map(|(_, relay)| relay));
+        let RelayActs { says, passes } = process.on_packet(around.now_ns, from, &packet);
         let life = process.life;
-        if let Some((children, out)) = passes {
+        if let Some((children, out)) = passes.filter(|_| !is_mute) {
             let (tree, relay) = relay;
             around.checks.on_packet_passed(packet.header(), (relay, life), &out, &children);
             for child in children {
@@ -491,6 +512,7 @@ impl Overlay {
             self.ask(now_ns, at, around.hosts.len());
         }
         self.report_lateness(around);
+        self.report_mute(now_ns);
         if let (Some(board), Receiver::Outlet(outlet, _)) = (&mut self.board, &self.receivers[DIRECT as usize]) {
             board.tick(now_ns, outlet.clock_ns(now_ns), around.checks);
         }
@@ -532,6 +554,23 @@ impl Overlay {
             }
         }
         says.into_iter().for_each(|(from, to, late)| self.say(now_ns, from, to, &late));
+    }
+
+    /// Leaf gateways report which relays bring them nothing.
+    fn report_mute(&mut self, now_ns: u64) {
+        if self.of_copies.is_none() {
+            return;
+        }
+        let mut says: Vec<(Address, Address, Keeping)> = Vec::new();
+        for (at, receiver) in (self.shape.tree.relays()..).zip(&mut self.receivers) {
+            let Receiver::Outlet(outlet, _) = receiver else { continue };
+            for (tree, reporter) in (0..).zip(&mut outlet.reporters) {
+                let Some((relay, mute)) = reporter.mute(now_ns) else { continue };
+                let to = Address::Node(self.shape.number(tree, relay));
+                says.extend(mute.into_iter().map(|keeping| (Address::Node(at), to, keeping)));
+            }
+        }
+        says.into_iter().for_each(|(from, to, keeping)| self.say(now_ns, from, to, &keeping));
     }
 
     fn relay_wakes(&mut self, around: &mut Around<'_>, node: u32) {
@@ -595,6 +634,15 @@ impl Overlay {
             self.send(now_ns, from, to, &bytes.into());
         }
     }
+}
+
+/// The relay that answers and forwards nothing, if there is one, in one of four venues: not the only one of its layer, without which
+/// nothing arrives, and not without hedges.
+fn mute_relay(choices: &mut Choices<'static>, shape: &Shape) -> Option<(u32, u32)> {
+    let is_there = choices.one_in(4);
+    let relay = choices.below(shape.tree.relays().into()) as u32;
+    let (layer, _) = shape.place(relay);
+    (is_there && shape.hedge > 0 && shape.tree.layers()[layer] > 1).then_some((0, relay))
 }
 
 /// How leaf gateways ask this many replicas.

@@ -123,16 +123,20 @@ impl OutletEnd {
         self.outlet.recall_counts().back
     }
 
-    /// A packet of the venue's tree arrives, or the answer of a replica.
-    pub(super) fn on_packet(&mut self, now_ns: u64, packet: &Packet<'_>, shape: &Shape, checks: &mut Checks) {
+    /// A packet of the venue's tree arrives, from one of its relays or from the sender, or the answer of a replica.
+    pub(super) fn on_packet(&mut self, now_ns: u64, from: Option<u32>, packet: &Packet<'_>, shape: &Shape, checks: &mut Checks) {
         let (clock_ns, mut bytes) = (self.clock_ns(now_ns), Vec::new());
         let is_hurried = self.mutation == Some(Mutation::RecallEarly) && packet.header().kind == Kind::Again;
         let hurried = if is_hurried { hurried(packet, shape, &mut bytes) } else { None };
         let packet = hurried.as_ref().unwrap_or(packet);
         // A packet that is refused is lost, and the participants have a gap.
-        if self.outlet.packet(clock_ns, packet) == Ok(Arrival::First) {
-            let (tree, _) = split(packet.header().tree);
-            let reporter = self.reporters.get_mut(tree.wrapping_sub(TREE) as usize);
+        let is_first = self.outlet.packet(clock_ns, packet) == Ok(Arrival::First);
+        let (tree, _) = split(packet.header().tree);
+        let mut reporter = self.reporters.get_mut(tree.wrapping_sub(TREE) as usize);
+        if let Some(reporter) = &mut reporter {
+            reporter.copy(now_ns, packet.header(), is_first, from);
+        }
+        if is_first {
             reporter.into_iter().for_each(|reporter| reporter.first(clock_ns, packet.header()));
             if let Some(release_ns) = held_until(packet.header()) {
                 checks.on_piece_arrived(release_ns, clock_ns.cast_signed() - release_ns.cast_signed());

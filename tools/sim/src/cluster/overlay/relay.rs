@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use walras_relay::copies::Copies;
 use walras_relay::keeping::Keeping;
 use walras_relay::live::{Views, split};
 use walras_relay::packet::{Header, Packet};
@@ -10,7 +11,7 @@ use walras_relay::watch::{Watch, WatchEffect, WatchSettings};
 
 use super::lateness::{Gathers, LIE_NS, held_until};
 use super::links::{Address, Datagram};
-use super::shape::{Shape, TREE};
+use super::shape::{COPIES, DIRECT, Shape, TREE};
 use crate::cluster::mutation::Mutation;
 
 /// Datagrams that wait in the socket of a relay that stands still, at most.
@@ -27,6 +28,8 @@ pub(super) struct RelayPlace {
     pub(super) stalled: Option<(u64, VecDeque<Datagram>)>,
     /// It reports all others as silent.
     pub(super) is_lying: bool,
+    /// It answers and forwards nothing.
+    pub(super) is_mute: bool,
 }
 
 impl RelayPlace {
@@ -49,6 +52,8 @@ pub(super) struct RelayProcess {
     pub(super) life: u64,
     views: Views,
     watch: Watch,
+    /// Which relays above bring packets, where nodes watch that.
+    copies: Option<Copies>,
     /// Who sent the newest view, with its version.
     sender: Option<(Address, u64)>,
     /// How late pieces come to receivers below.
@@ -80,12 +85,13 @@ impl RelayProcess {
         let relay = Relay::new(shape.tree.clone(), settings);
         let watch = Watch::new(me, WatchSettings::default(), life << 32);
         let (views, effects) = (Views::new(&shape.tree), Vec::new());
-        Self { relay, tree, me, life, views, watch, sender: None, gathers: Gathers::new(shape), effects, mutation }
+        let copies = shape.has_copies.then(|| Copies::new(me, shape.tree.relays(), COPIES));
+        Self { relay, tree, me, life, views, watch, copies, sender: None, gathers: Gathers::new(shape), effects, mutation }
     }
 
-    /// A packet of the tree arrives.
-    pub(super) fn on_packet(&mut self, now_ns: u64, from: Address, packet: &Packet<'_>) -> RelayActs {
-        let Self { relay, me, views, watch, sender, gathers, mutation, .. } = self;
+    /// A packet of the tree arrives, from a relay of it or from somebody else.
+    pub(super) fn on_packet(&mut self, now_ns: u64, (from, from_relay): (Address, Option<u32>), packet: &Packet<'_>) -> RelayActs {
+        let Self { relay, me, views, watch, copies, sender, gathers, mutation, .. } = self;
         let mut acts = RelayActs::default();
         let header = packet.header();
         let (tree, epoch) = split(header.tree);
@@ -93,6 +99,12 @@ impl RelayProcess {
             Arrival::Copy if *mutation == Some(Mutation::RelayPassesCopies) => Arrival::First,
             arrival => arrival,
         };
+        let is_copy = matches!(arrival, Arrival::First | Arrival::Copy | Arrival::TooOld);
+        if let (true, Some(copies), Some(live)) = (is_copy, copies.as_mut(), views.known(epoch)) {
+            let packet = (header.packet, relay.hedge());
+            copies.arrives(now_ns, live, packet, arrival == Arrival::First, |parent| from_relay == Some(parent));
+            copies.skipped(now_ns, live, packet, relay.skipped());
+        }
         match arrival {
             Arrival::First => {
                 held_until(header).into_iter().for_each(|release_ns| gathers.passed(release_ns, 0));
@@ -101,7 +113,7 @@ impl RelayProcess {
                 live.children(Some(*me), header.packet, if forgets { 0 } else { relay.hedge() }, &mut children);
                 acts.passes = Some((children, live.out().clone()));
             }
-            Arrival::Copy | Arrival::TooOld => {}
+            Arrival::Copy | Arrival::TooOld | Arrival::NoRoom => {}
             Arrival::NotOurs => match Keeping::decode(packet) {
                 Some(Keeping::Ping { question }) => acts.says.push((from, Keeping::Pong { question })),
                 Some(Keeping::Pong { question }) => watch.on_pong(now_ns, question),
@@ -112,8 +124,17 @@ impl RelayProcess {
                         }
                         watch.set_view(now_ns, views.newest());
                         acts.says.push((from, Keeping::Taken { node: *me, version }));
+                        if let Some(copies) = copies {
+                            let live = views.newest();
+                            copies.set_view(live);
+                            // Leaf gateways alone look. They have the same number in all trees.
+                            let leaves = live.reporters(*me).iter().filter(|node| **node >= relay.tree().relays() + DIRECT);
+                            let view = Keeping::View { version, epoch, out };
+                            acts.says.extend(leaves.map(|leaf| (Address::Node(*leaf), view.clone())));
+                        }
                     }
                 }
+                Some(mute @ Keeping::Mute { .. }) => acts.says.extend(sender.map(|(to, _)| (to, mute))),
                 Some(Keeping::Late { node, samples }) => gathers.on_late(now_ns, node, samples),
                 Some(Keeping::Taken { .. } | Keeping::Silent { .. }) | None => {}
             },
@@ -145,6 +166,11 @@ impl RelayProcess {
         }
         if let (Some(node), Some((to, version))) = (lies, self.sender) {
             acts.says.push((to, Keeping::Silent { node, version }));
+        }
+        if let (Some(copies), Some((to, version))) = (&mut self.copies, self.sender) {
+            let (mut mute, by) = (Vec::new(), self.me);
+            copies.on_timer(now_ns, &mut mute);
+            acts.says.extend(mute.into_iter().map(|node| (to, Keeping::Mute { node, by, version })));
         }
         acts
     }

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use walras_feed::publisher::Publisher;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
-use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
+use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings, OutBecause};
 use walras_relay::keeping::Keeping;
 use walras_relay::live::Live;
+use walras_relay::packet::PACKET_BYTES_MAX;
 use walras_replica::{FeedPart, FeedPiece, FeedRun};
 use walras_sequencer::ReceiverSample;
 
@@ -83,6 +84,7 @@ impl Branch {
             epoch: 0,
             first_number: 1,
             key: shape.key.clone(),
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max,
             heartbeat_ns: HEARTBEAT_NS,
             snapshot_bytes_per_s: 400_000,
@@ -118,6 +120,11 @@ impl Branch {
         }
     }
 
+    /// Whether a relay is out because it forwards nothing.
+    pub(super) fn has_mute(&self) -> bool {
+        self.keeper.as_ref().is_some_and(|(_, keeper)| keeper.out().any(|(_, why)| why == OutBecause::Mute))
+    }
+
     /// A relay's message reaches the keeper.
     pub(super) fn on_keeping(&mut self, at: Moment, keeping: Keeping, effects: &mut Vec<KeeperEffect>) {
         let Some((_, keeper)) = &mut self.keeper else { return };
@@ -125,6 +132,7 @@ impl Branch {
             Keeping::Pong { question } => keeper.on_pong(at.now_ns, question),
             Keeping::Taken { node, version } => keeper.on_taken(node, version),
             Keeping::Silent { node, .. } => keeper.on_silent(at.now_ns, node, effects),
+            Keeping::Mute { node, by, version } => keeper.on_mute(at.now_ns, node, by, version),
             Keeping::Late { node, samples } => self.gathers.on_late(at.now_ns, node, samples),
             Keeping::Ping { .. } | Keeping::View { .. } => {}
         }

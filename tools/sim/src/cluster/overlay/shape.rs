@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use walras_feed::channel::{ChannelId, Trees, View};
 use walras_feed::recall::RecallSettings;
+use walras_relay::copies::CopiesSettings;
 use walras_relay::live::Live;
 use walras_relay::packet::TreeKey;
 use walras_relay::tree::Tree;
@@ -21,6 +22,9 @@ const SECOND_FROM: u32 = 32;
 pub(super) const DIRECT: u32 = 2;
 pub(super) const OUTLETS: u32 = 2;
 
+/// After a few packets: runs are short.
+pub(super) const COPIES: CopiesSettings = CopiesSettings { packets: 16, silent_ns: 250_000_000, report_ns: 100_000_000 };
+
 /// The same at all nodes.
 pub(super) struct Shape {
     pub(super) tree: Tree,
@@ -31,6 +35,8 @@ pub(super) struct Shape {
     pub(super) own_key: TreeKey,
     /// How leaf gateways ask the replicas, if they do.
     pub(super) recall: Option<RecallSettings>,
+    /// Whether nodes watch which relays above bring packets.
+    pub(super) has_copies: bool,
 }
 
 impl Shape {
@@ -44,7 +50,8 @@ impl Shape {
         };
         let hedge = c.pick(&[0, 1, 1, 1, 2]);
         let tree = Tree::of_layers(layers).expect("no layer is narrower than the one above it");
-        Self { tree, trees, hedge, key: TreeKey::new([21; 32]), own_key: TreeKey::new([22; 32]), recall: None }
+        let (key, own_key) = (TreeKey::new([21; 32]), TreeKey::new([22; 32]));
+        Self { tree, trees, hedge, key, own_key, recall: None, has_copies: false }
     }
 
     /// All relays, by their numbers in the world.
