@@ -26,6 +26,7 @@ pub(super) fn run(results: &Path, report: &mut Report) {
                 ("python-binance", "python_binance"),
                 ("binance-connector", "binance_connector"),
                 ("freqtrade", "freqtrade"),
+                ("hummingbot", "hummingbot"),
             ] {
                 let found = &known[client];
                 let (Some(passed), Some(total)) = (found["passed"].as_u64(), found["total"].as_u64()) else {
