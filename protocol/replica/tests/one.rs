@@ -732,6 +732,7 @@ fn transactions_of_a_frame_are_collected_once_and_each_has_its_result() {
 fn what_no_batch_keeps_is_not_collected() {
     let mut venue = Venue::new(Access::AtOnce);
     open_batch_market(&mut venue, 100);
+    venue.submit(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
     let mut connection = Connection::open(&mut venue, 0, 1, Copies::One);
     exchange(&mut venue, &mut [&mut connection]);
     let amount = |units| Amount::new(units).expect("an amount");

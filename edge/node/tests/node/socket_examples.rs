@@ -179,6 +179,10 @@ fn provoke(market: &Market, listener: &mut Listener) {
     listener.ask(&json!({"op": "many", "id": "8", "commands": [cancel, too_much]}));
     listener.ask(&json!({"op": "cancel", "id": "5", "instrument": "BTC-USD", "client_order_id": "bid-99"}));
     listener.ask(&json!({"op": "cancel_on_disconnect", "id": "9", "session": session}));
+    // By now the book has shown both sides for long.
+    for op in ["unsubscribe", "subscribe"] {
+        listener.ask(&json!({"op": op, "channel": "book", "instrument": "BTC-USD", "id": "1"}));
+    }
     listener.ask(&json!({"op": "mass_cancel", "id": "7", "instrument": "BTC-USD", "side": "buy"}));
 }
 

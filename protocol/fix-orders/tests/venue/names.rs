@@ -127,7 +127,7 @@ fn a_rejection_has_its_name_at_another_replica() {
         let (mut world, mut clients) = under(EngineVersion(version), EngineVersion(version));
         send_unheard(&mut world, &mut clients[0], "D", &sell(text).replace("44=30000", "44=30000.3"));
         fail_over(&mut world, &mut clients);
-        assert_eq!(last(&clients), ["8", shown, "-"], "version {version}");
+        assert_eq!(last(&clients), ["8", shown, "-"], "version {version}: {:?}", clients[0].last());
         // What the engine rejects had its name before.
         send_unheard(&mut world, &mut clients[0], "D", &sell(text).replace("38=0.001", "38=100000"));
         world.wait(1_000_000_000);
@@ -197,7 +197,7 @@ fn a_quote_that_is_replaced_often_is_reached_by_its_last_names() {
         clients[0].send(world.now_ns, "G", &replace(&format!("q{number}"), &format!("q{}", number + 1)));
     }
     world.settle(&mut clients);
-    assert_eq!(last(&clients), ["5", "q200", "q199"]);
+    assert_eq!(last(&clients), ["5", "q200", "q199"], "{:?}", clients[0].last());
     for number in 200..300 {
         send(&mut world, &mut clients, "G", &replace(&format!("q{number}"), &format!("q{}", number + 1)));
     }
