@@ -9,11 +9,13 @@ use walras_engine::Engine;
 use walras_feed::channel::{ChannelId, View};
 use walras_feed::message::Message;
 use walras_feed::publisher::{Publisher, Views};
+use walras_testkit::plain::{bracket, opening, with_exits_in_between};
 use walras_types::{InstrumentId, LogIndex, Side, TimeNs};
+use walras_wire::{Command, Event, VenueCommand};
 
 use super::formats::{Row, closed_until, files, rows};
 use super::plain::plain;
-use super::world::{Entry, Script, Venue, archive, settings};
+use super::world::{BEGIN_NS, Entry, Script, Venue, archive, settings};
 
 /// What the feed's view by order says of each instrument up to a time.
 fn said_by_the_feed(entries: &[Entry], end: TimeNs) -> BTreeMap<u32, Vec<String>> {
@@ -324,5 +326,35 @@ fn an_archive_may_begin_to_keep_orders_later_and_end_to() {
         if view.manifest.is_some() {
             verify_day(&folder.path().join(view.day.to_string())).unwrap();
         }
+    }
+}
+
+/// The exits of an order grow as it trades, and its trades stay its own.
+#[test]
+fn an_exit_that_grows_makes_no_auction_of_its_entrys_trades() {
+    let commands = opening().into_iter().chain(bracket());
+    let mut entries: Vec<Entry> = (1..).zip(commands).map(|(at, one)| (LogIndex(at), TimeNs(BEGIN_NS + at), one)).collect();
+    let tomorrow = Day::of(TimeNs(BEGIN_NS)).end();
+    entries.push((LogIndex(entries.len() as u64 + 1), tomorrow, Command::Venue(VenueCommand::Tick)));
+    let orders_of_events: [fn(&[Event]) -> Vec<Event>; 2] = [<[Event]>::to_vec, with_exits_in_between];
+    for in_order in orders_of_events {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
+        let mut keeper = Keeper::open(settings.clone(), Files::default()).unwrap();
+        let mut venue = Venue::new(&settings, keeper.durable(), Engine::new());
+        for (log_index, time, command) in &entries {
+            let mut events = Vec::new();
+            venue.engine.apply(*log_index, *time, command, &mut events);
+            venue.recorder.on_entry(*log_index, *time, &in_order(&events), &[], &venue.engine);
+        }
+        venue.hand_over(&mut keeper);
+        keeper.commit().unwrap();
+        assert!(keeper.close_one().unwrap().is_some());
+        let all = |ending: &str| rows(&files(folder.path(), ending)[0]);
+        let (trades, orders) = (all(".trades.parquet"), all(".orders.parquet"));
+        let takers: Vec<&str> = trades.iter().map(|row| row["taker_side"].as_str()).collect();
+        assert_eq!(takers, ["buy"; 2]);
+        let traded = orders.iter().filter(|row| row["action"] == "traded");
+        assert_eq!(traded.map(|row| row["side"].as_str()).collect::<Vec<_>>(), ["buy"; 2]);
     }
 }
