@@ -194,15 +194,28 @@ fn compare_days(script: &Script) -> usize {
             let instrument = path.file_name().unwrap().to_str().unwrap().rsplit('.').nth(2).unwrap().parse().unwrap();
             let mut definitions = Decoder::from_file(path.with_extension("").with_extension("definition.dbn")).unwrap();
             let unit = definitions.decode_record::<dbn::InstrumentDefMsg>().unwrap().unwrap().min_price_increment;
+            let steps = rows(&path.with_extension("").with_extension("orders.parquet"));
             let mut records = Decoder::from_file(path).unwrap();
-            let (mut book, mut entry, mut was_last) = (Read::default(), None, true);
+            let (mut book, mut steps, mut is_second, mut numbers) = (Read::default(), steps.iter().peekable(), false, 1..);
             while let Some(record) = records.decode_record::<dbn::MboMsg>().unwrap() {
-                assert_eq!(was_last, entry != Some(record.sequence), "the last record of an entry says so");
-                (entry, was_last) = (Some(record.sequence), record.flags.is_last());
+                assert_eq!(Some(record.sequence), numbers.next(), "each record has a number of its own");
+                // A step is one record or two.
+                let step = steps.peek().expect("a record is of a step");
+                let comes_again = match (step["action"].as_str(), record.action().unwrap()) {
+                    ("executed", _) | ("replaced", dbn::Action::Cancel) => !is_second,
+                    _ => false,
+                };
+                let entry = step["log_index"].clone();
+                if !comes_again {
+                    steps.next();
+                }
+                is_second = comes_again;
+                let goes_on = steps.peek().is_some_and(|next| next["log_index"] == entry);
+                assert_eq!(record.flags.is_last(), !goes_on, "the last record of an entry says so");
                 assert_eq!(Day::of(TimeNs(record.hd.ts_event)), view.day);
                 book.apply(record);
             }
-            assert!(was_last);
+            assert_eq!(steps.next(), None);
             for side in Side::BOTH {
                 let expected = side_of(&engine, instrument, side, unit);
                 assert_eq!(book.side(side), expected, "{}: {side:?}", path.display());
