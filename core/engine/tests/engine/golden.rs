@@ -79,7 +79,7 @@ const ENDS: [(EngineVersion, &str, &str); 5] = [
     (
         NEWEST,
         "097b2bc953fa5c078de04d04d763565dd33c2c36c9ae33fdfc424830ecb68af3",
-        "0000000000000000000000000000000000000000000000000000000000000000",
+        "2364fb24a90463d3af69db79f948c54ea950e7b47b35901ef798b02e3d3f132c",
     ),
     (
         REHEARSAL,
@@ -129,7 +129,7 @@ const DAYS: [(EngineVersion, &str, &str); 5] = [
     (
         NEWEST,
         "268fef5ebd607ab71011eaea91393c6085017180d6893e66d7f0f4bb79db2590",
-        "0000000000000000000000000000000000000000000000000000000000000000",
+        "5a223a588b9b5a31f67cf568b52f599f1317a231160defa535a54e10811bef6e",
     ),
     (
         REHEARSAL,
