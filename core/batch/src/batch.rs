@@ -119,8 +119,8 @@ impl Batch {
     }
 
     /// Lets no transaction of these accounts set a key in the block under way, or in the next one where none is: their keys were replaced
-    /// since, by an order that a stolen key cannot give. What is not judged yet is dropped for it; what is kept sets nothing when the
-    /// block is cleared.
+    /// since, or a moment before, by an order that a stolen key cannot give. What is not judged yet is dropped for it; what is kept sets
+    /// nothing when the block is cleared.
     pub fn keep_keys(&mut self, accounts: impl IntoIterator<Item = AccountId>) {
         self.keys_kept.extend(accounts);
     }

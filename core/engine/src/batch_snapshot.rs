@@ -1,21 +1,22 @@
 //! Batch markets as bytes and back, and whether they hold together.
 //!
-//! Little endian: accounts for batch markets behind a length u64 ([`walras_batch::Accounts::snapshot`]); the count of markets u32, then for
-//! each by id: definition, phase, assets (count u16, count of currencies u16 or 0 where all are), what accounts cost in the batch
-//! that collects and in those after it, 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]), transactions
+//! Little endian: accounts for batch markets behind a length u64 ([`walras_batch::Accounts::snapshot`]); the count of markets u32, plus
+//! 2^31 where accounts follow whose keys the operator replaced (count u32, then each with the time), from [`MarketForm::KeysKept`] on;
+//! then for each market by id: definition, phase, assets (count u16, count of currencies u16 or 0 where all are), what accounts cost in
+//! the batch that collects and in those after it, 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]), transactions
 //! collected (count u32), from [`MarketForm::KeysKept`] on accounts of which none of these sets the key (count u32), those left out of
 //! the closed batch u32, 0 or 1 and the last block: header behind a length u32
 //! ([`walras_batch::BlockHeader::bytes`]), roots of accounts, offers and state, root of accounts touched, time, log index,
 //! transactions left out u32, offers that traded u64, gap.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use walras_batch::{Accounts, Batch, BlockHeader, MarketForm, Roots, check_restored};
 use walras_clearing::Edition;
 use walras_ledger::Ledger;
 use walras_order_book::PriceIndex;
 use walras_types::limits::BATCH_MARKETS_MAX;
-use walras_types::{AccountFee, AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, LogIndex, OfferName};
+use walras_types::{AccountFee, AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, LogIndex, OfferName, TimeNs};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::{AccountStatus, BatchMarketSpec};
 
@@ -26,10 +27,23 @@ use crate::snapshot::RestoreError;
 /// Transactions encoded at a time.
 const PIECE: usize = 1 << 10;
 
+/// In the count of markets: accounts whose keys were replaced follow.
+const KEYS_REPLACED: u32 = 1 << 31;
+
 impl Batches {
     pub(crate) fn encode(&self, form: MarketForm, sink: &mut impl FnMut(&[u8])) {
         with_length(sink, |sink| self.accounts.snapshot(&mut &mut *sink));
-        put(sink, |w| w.u32(self.markets.len() as u32));
+        put(sink, |w| {
+            let has_replaced = form.has_keys_kept() && !self.keys_replaced.is_empty();
+            w.u32(self.markets.len() as u32 | if has_replaced { KEYS_REPLACED } else { 0 });
+            if has_replaced {
+                w.u32(self.keys_replaced.len() as u32);
+                for (account, replaced) in &self.keys_replaced {
+                    account.put(w);
+                    replaced.put(w);
+                }
+            }
+        });
         self.markets.iter().for_each(|state| state.encode(form, sink));
     }
 
@@ -37,6 +51,10 @@ impl Batches {
         let mut batches = Self::new();
         batches.accounts = Accounts::restore(behind_length(r)?)?;
         let count = r.u32()?;
+        if count & KEYS_REPLACED != 0 {
+            batches.keys_replaced = decode_replaced(r, form)?;
+        }
+        let count = count & !KEYS_REPLACED;
         if count as usize > BATCH_MARKETS_MAX {
             return Err(RestoreError::Contradiction("how many batch markets there are"));
         }
@@ -71,6 +89,8 @@ impl Batches {
     fn contradiction(&self, statuses: &[AccountStatus], ledger: &Ledger, last_applied: LogIndex) -> Result<(), RestoreError> {
         let is = |is: bool, what: &'static str| if is { Ok(()) } else { Err(RestoreError::Contradiction(what)) };
         check_restored(self.markets.iter().filter_map(|state| state.batch.as_ref()), &self.accounts, ledger)?;
+        let has_key = |account: &AccountId| self.accounts.key(*account).is_some();
+        is(self.keys_replaced.keys().all(has_key), "accounts whose keys were replaced")?;
         let suspended = |status: &AccountStatus| *status == AccountStatus::Suspended;
         let mut suspensions = (0..).map(AccountId).zip(statuses);
         let agree = suspensions.all(|(account, status)| self.accounts.is_suspended(account) == suspended(status));
@@ -126,6 +146,24 @@ impl<I: PriceIndex> Engine<I> {
     pub(crate) fn check_restored_batches(&self) -> Result<(), RestoreError> {
         self.batches.contradiction(&self.statuses, &self.ledger, self.last_applied)
     }
+}
+
+/// Accounts whose keys were replaced, by account.
+fn decode_replaced(r: &mut Reader<'_>, form: MarketForm) -> Result<BTreeMap<AccountId, TimeNs>, RestoreError> {
+    let wrong = RestoreError::Contradiction("accounts whose keys were replaced");
+    let (mut replaced, count) = (BTreeMap::new(), r.u32()?);
+    // Where there are none, nothing says so.
+    if count == 0 || !form.has_keys_kept() {
+        return Err(wrong);
+    }
+    for _ in 0..count {
+        let (account, time) = (AccountId::get(r)?, TimeNs::get(r)?);
+        if replaced.last_key_value().is_some_and(|(last, _)| *last >= account) {
+            return Err(wrong);
+        }
+        replaced.insert(account, time);
+    }
+    Ok(replaced)
 }
 
 impl BatchMarketState {

@@ -1,6 +1,6 @@
 //! Batch markets at a venue: what is collected, when it is closed and cleared, and what is told of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use walras_order_book::PriceIndex;
 use walras_types::limits::{
     BATCH_INTERVAL_NS_MAX, BATCH_INTERVAL_NS_MIN, BATCH_MARKETS_MAX, BATCH_PAIRS_MAX, BATCH_TRANSACTIONS_MAX,
     BATCH_VENUE_CURRENCIES_MAX, BATCH_VENUE_PAIRS_MAX, BATCH_VENUE_TRANSACTIONS_MAX, BLOCK_AT_ONCE_MAX, BLOCK_STEP_UNITS,
-    TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX,
+    KEY_REPLACED_NS, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX,
 };
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, DropReason, LogIndex,
@@ -40,6 +40,9 @@ pub(crate) struct Batches {
     pub(crate) accounts: Accounts,
     /// By id.
     pub(crate) markets: Vec<BatchMarketState>,
+    /// Accounts whose keys the operator replaced, and when. Those that were replaced longer than [`KEY_REPLACED_NS`] before the last one
+    /// are not kept.
+    pub(crate) keys_replaced: BTreeMap<AccountId, TimeNs>,
     /// How many share the work of a block; no part of the state.
     pub(crate) threads: NonZero<usize>,
     /// Whether a block began work that nobody has taken yet; no part of the state.
@@ -67,7 +70,8 @@ pub(crate) struct BatchMarketState {
     pub(crate) collected: Collected,
     /// Keys that it asks for; follows from that.
     pub(crate) keys_asked: BTreeSet<PublicKey>,
-    /// Accounts of which it has a transaction that sets the key, and whose keys the operator replaced since: it sets none of theirs.
+    /// Accounts of which it has a transaction that sets the key, and whose keys the operator replaced since or a moment before: it sets
+    /// none of theirs.
     pub(crate) keys_kept: BTreeSet<AccountId>,
     /// Of the batch that is closed or being closed, how many transactions were left out.
     pub(crate) dropped: u32,
@@ -109,6 +113,7 @@ impl Batches {
         Self {
             accounts: Accounts::new(),
             markets: Vec::new(),
+            keys_replaced: BTreeMap::new(),
             threads: NonZero::<usize>::MIN,
             has_jobs: false,
             at_once_max: BLOCK_AT_ONCE_MAX,
@@ -398,10 +403,14 @@ impl<I: PriceIndex> Engine<I> {
     pub(crate) fn set_account_key(&mut self, set: &SetAccountKey, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let SetAccountKey { account, key } = *set;
         self.status(account)?;
-        let before = self.batches.accounts.key(account);
-        self.batches.accounts.set_key(account, key).map_err(account_reason)?;
+        let now = self.time;
+        let Batches { accounts, markets, keys_replaced, .. } = &mut self.batches;
+        let before = accounts.key(account);
+        accounts.set_key(account, key).map_err(account_reason)?;
         if self.version.keeps_replaced_keys() && before.is_some_and(|before| before != key) {
-            self.batches.markets.iter_mut().for_each(|market| market.keep_key(account));
+            markets.iter_mut().for_each(|market| market.keep_key(account));
+            keys_replaced.retain(|_, replaced| was_just_replaced(*replaced, now));
+            keys_replaced.insert(account, now);
         }
         // A key is hashed with its account's balances.
         self.ledger.mark(account);
@@ -440,8 +449,8 @@ impl<I: PriceIndex> Engine<I> {
         let transaction = submit.transaction();
         let BatchTransaction { account, sequence, terms, .. } = transaction;
         self.check_active(account)?;
-        let (has_shards, is_known) = (self.shard_place().count > 1, self.knows_transaction(&transaction));
-        let Batches { accounts, markets, .. } = &mut self.batches;
+        let (has_shards, is_known, now) = (self.shard_place().count > 1, self.knows_transaction(&transaction), self.time);
+        let Batches { accounts, markets, keys_replaced, .. } = &mut self.batches;
         let name = OfferName { account, sequence }.number();
         let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
         state.open()?;
@@ -471,6 +480,12 @@ impl<I: PriceIndex> Engine<I> {
         let state = &mut markets[usize::from(market.0)];
         if state.collected.transactions.len() >= state.spec.transactions_max as usize {
             return Err(RejectReason::BatchFull);
+        }
+        // It may have been signed with the key before, and checked when that still held.
+        if matches!(transaction.operation, BatchOperation::SetKey(_))
+            && keys_replaced.get(&account).is_some_and(|replaced| was_just_replaced(*replaced, now))
+        {
+            state.keys_kept.insert(account);
         }
         state.collect(transaction);
         events.push(Event::Batch(BatchEvent::TransactionCollected(TransactionCollected { market, account, sequence, block })));
@@ -606,6 +621,11 @@ fn named_market(transaction: &BatchTransaction) -> Option<BatchMarketId> {
         | BatchOperation::Burn(_)
         | BatchOperation::SetKey(_) => None,
     }
+}
+
+/// Whether what was signed with a key that was replaced then may still be on its way.
+fn was_just_replaced(replaced: TimeNs, now: TimeNs) -> bool {
+    now.0.saturating_sub(replaced.0) <= KEY_REPLACED_NS
 }
 
 fn is_in_window(last: TransactionSeq, sequence: TransactionSeq) -> bool {

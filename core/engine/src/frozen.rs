@@ -81,7 +81,8 @@ impl<I: PriceIndex> Engine<I> {
 impl Batches {
     fn for_snapshot(&mut self) -> Self {
         let markets = self.markets.iter().map(BatchMarketState::for_snapshot).collect();
-        Self { accounts: self.accounts.for_snapshot(), markets, ..Self::new() }
+        let (accounts, keys_replaced) = (self.accounts.for_snapshot(), self.keys_replaced.clone());
+        Self { accounts, markets, keys_replaced, ..Self::new() }
     }
 }
 

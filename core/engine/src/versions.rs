@@ -13,7 +13,7 @@
 //!   steps; a limit holds in them where whole units keep it, and smaller amounts left unserved count ([`Edition::Second`]), accounts set
 //!   their own keys, transactions have terms, and markets have currencies.
 //! - 14: transactions of batch markets say their place in a chain. Where the operator replaces an account's key, no transaction that came
-//!   before sets another.
+//!   before sets another, nor does one that comes a moment later.
 //! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps.
 //!   No release goes to it.
 
@@ -57,7 +57,7 @@ pub(crate) trait Rules {
     fn cancels_what_stands(self) -> bool;
     /// Whether accounts set their own keys by transactions of batch markets.
     fn has_key_changes(self) -> bool;
-    /// Whether a key that the operator replaces is not set by transactions that came before.
+    /// Whether a key that the operator replaces is not set by transactions that came before, or that come a moment later.
     fn keeps_replaced_keys(self) -> bool;
     /// Whether transactions of batch markets may say the last block that may have them, and be joined.
     fn has_transaction_terms(self) -> bool;

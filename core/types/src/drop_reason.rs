@@ -99,8 +99,8 @@ drop_reasons! {
     JoinedDropped = 29, "a transaction that it is joined with is dropped: look at that one's reason";
     /// Two assets that trade with currencies only.
     NoSuchPair = 30, "neither asset is a currency of the market: use two offers, one that sells for a currency and one that buys with it";
-    /// The operator replaced the key that signed it.
-    KeyReplaced = 31, "the operator replaced the account's key before the block was cleared: send it in a later block if it is still meant";
+    /// The operator replaced the key that signed it, or that may have.
+    KeyReplaced = 31, "the operator replaced the account's key a moment ago: send it again a minute after that if it is still meant";
 }
 
 impl DropReason {

@@ -107,6 +107,10 @@ pub const TRANSACTION_SEQ_END: u64 = 1 << TRANSACTION_SEQ_BITS;
 /// Last blocks that transactions say are below this: at a block each millisecond they last for 34 years.
 pub const UNTIL_BLOCK_END: u64 = 1 << 40;
 
+/// After the operator replaced an account's key, transactions that were checked against the old one may still come for so long by the log's
+/// time: until then the account sets no key itself, and an audit lets the old key count.
+pub const KEY_REPLACED_NS: u64 = 60_000_000_000;
+
 /// Transactions of one account in one block, and how far their numbers may lie above the last one before.
 pub const TRANSACTIONS_PER_ACCOUNT_MAX: u64 = 64;
 

@@ -53,6 +53,24 @@ pub enum OrderEvent {
     Triggered(StopTriggered),
 }
 
+impl OrderEvent {
+    /// The order that comes in by this event and takes from the book: it is the taker of trades that follow in the entry, until another one
+    /// comes in. In an uncross nobody does. Nor does an order that keeps its place as it is amended: such are the exits that grow as their
+    /// entry trades.
+    #[must_use]
+    pub const fn comes_in(&self) -> Option<OrderId> {
+        match self {
+            Self::Accepted(e) => Some(e.order_id),
+            Self::Triggered(e) => Some(e.order_id),
+            Self::Amended(e) => match e.priority {
+                Priority::Lost => Some(e.order_id),
+                Priority::Kept => None,
+            },
+            Self::Traded(_) | Self::Cancelled(_) | Self::Reduced(_) | Self::Replenished(_) => None,
+        }
+    }
+}
+
 /// What happened to an instrument of continuous trading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstrumentEvent {

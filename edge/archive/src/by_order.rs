@@ -134,22 +134,20 @@ impl ByOrder {
     }
 
     fn on_event(&mut self, event: &OrderEvent, out: &mut Vec<OrderRecord>) {
+        self.incoming = event.comes_in().or(self.incoming);
         match event {
             // A stop that waits for its trigger has no price yet, and stands in no queue.
             OrderEvent::Accepted(e) => {
-                self.incoming = Some(e.order_id);
                 if let Some(price) = e.price {
                     self.enter(e.instrument, (e.order_id, e.side, price), Priority::Lost, e.resting, out);
                 }
             }
             OrderEvent::Amended(e) => {
-                self.incoming = Some(e.order_id);
                 if let Some(price) = e.price {
                     self.enter(e.instrument, (e.order_id, e.side, price), e.priority, e.resting, out);
                 }
             }
             OrderEvent::Triggered(e) => {
-                self.incoming = Some(e.order_id);
                 self.enter(e.instrument, (e.order_id, e.side, e.price), Priority::Lost, e.resting, out);
             }
             OrderEvent::Traded(e) => self.trade(e, out),

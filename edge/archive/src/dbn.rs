@@ -5,6 +5,10 @@
 //! what they stand for), then records of one length, little-endian. Prices there are integers of 10^-9, sizes 32 bits: an
 //! instrument whose prices or sizes of the day do not fit exactly has no such file, and the manifest says so. Sizes are in lots.
 //!
+//! The numbers of records (`sequence`, 32 bits) are a function of the log, like all else, and differ within a file: of a trade that is
+//! the low half of its `trade_id`, of a book snapshot that of the log entry, which has one snapshot of the instrument; records of orders are
+//! counted from 1. Programs that read DBN take them for the names of trades.
+//!
 //! Orders (schema `mbo`): a trade is a record of its taker's side and then, of each displayed order in it, a fill and what became of the
 //! order: a cancel where nothing is left of what it showed, else a modification to what it shows now. A modification leaves an order in
 //! its place unless its price is another one: so an order that lost its place at the price that it had is cancelled and added.
@@ -166,7 +170,7 @@ struct Head {
     schema: Schema,
     bytes: usize,
     time: TimeNs,
-    log_index: LogIndex,
+    number: u64,
     price: i64,
     size: u32,
     action: u8,
@@ -262,8 +266,7 @@ impl DbnFile {
         out.extend_from_slice(&head.time.0.to_le_bytes());
         // Received when it happened.
         out.extend_from_slice(&0_i32.to_le_bytes());
-        // The low half of its place in the log.
-        out.extend_from_slice(&head.log_index.0.to_le_bytes()[..4]);
+        out.extend_from_slice(&sequence(head.number));
         self.rows += 1;
     }
 
@@ -272,7 +275,7 @@ impl DbnFile {
             schema: Schema::Trades,
             bytes: TRADE_BYTES,
             time: trade.time,
-            log_index: trade.log_index,
+            number: trade.trade_id.0,
             price: trade.price.get() * self.unit,
             size: lots(trade.size.get()),
             action: b'T',
@@ -287,7 +290,7 @@ impl DbnFile {
             schema: Schema::Mbp10,
             bytes: MBP10_BYTES,
             time: book.time,
-            log_index: book.log_index,
+            number: book.log_index.0,
             price: UNDEFINED_PRICE,
             size: 0,
             action: b'N',
@@ -360,11 +363,10 @@ impl DbnFile {
         bytes[MBO_FLAGS_AT..40].copy_from_slice(&[flags, 0, action, side]);
         // Received when it happened.
         bytes[40..48].copy_from_slice(&record.time.0.to_le_bytes());
-        // The low half of its place in the log.
-        bytes[52..].copy_from_slice(&record.log_index.0.to_le_bytes()[..4]);
+        self.rows += 1;
+        bytes[52..].copy_from_slice(&sequence(self.rows));
         self.release(Some(record.log_index));
         self.held = Some((record.log_index, bytes));
-        self.rows += 1;
         self.write_when_full()
     }
 
@@ -473,6 +475,12 @@ struct Mbo {
 impl Mbo {
     /// The book is empty.
     const CLEARED: Self = Self { action: b'R', order_id: 0, side: b'N', price: UNDEFINED_PRICE, size: 0, flags: 0 };
+}
+
+/// A record's number: 32 bits of it.
+fn sequence(number: u64) -> [u8; 4] {
+    let [a, b, c, d, ..] = number.to_le_bytes();
+    [a, b, c, d]
 }
 
 fn side_of(side: Option<Side>) -> u8 {

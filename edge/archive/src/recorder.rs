@@ -132,7 +132,10 @@ impl Recorder {
         // The latest incoming order; `None` in an uncross.
         let mut incoming = None;
         for event in events {
-            self.on_event(log_index, time, event, &mut incoming, is_new);
+            if let Event::Order(event) = event {
+                incoming = event.comes_in().or(incoming);
+            }
+            self.on_event(log_index, time, event, incoming, is_new);
             if is_new && self.notes_orders {
                 self.note_orders(log_index, time, event);
             }
@@ -171,24 +174,15 @@ impl Recorder {
         }
     }
 
-    fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event, incoming: &mut Option<OrderId>, is_new: bool) {
+    fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event, incoming: Option<OrderId>, is_new: bool) {
         match event {
-            Event::Order(OrderEvent::Accepted(e)) => {
-                *incoming = Some(e.order_id);
-                self.note(e.instrument);
-            }
-            Event::Order(OrderEvent::Amended(e)) => {
-                *incoming = Some(e.order_id);
-                self.note(e.instrument);
-            }
-            Event::Order(OrderEvent::Triggered(e)) => {
-                *incoming = Some(e.order_id);
-                self.note(e.instrument);
-            }
+            Event::Order(OrderEvent::Accepted(e)) => self.note(e.instrument),
+            Event::Order(OrderEvent::Amended(e)) => self.note(e.instrument),
+            Event::Order(OrderEvent::Triggered(e)) => self.note(e.instrument),
             Event::Order(OrderEvent::Traded(e)) => {
                 self.note(e.instrument);
                 if is_new {
-                    let taker_side = (*incoming == Some(e.taker.order_id)).then_some(e.taker_side);
+                    let taker_side = (incoming == Some(e.taker.order_id)).then_some(e.taker_side);
                     let (instrument, trade_id, price, size) = (e.instrument, e.trade_id, e.price, e.size);
                     self.batch.trades.push(Trade { log_index, time, instrument, trade_id, price, size, taker_side });
                 }

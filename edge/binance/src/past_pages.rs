@@ -214,24 +214,66 @@ impl Chain {
     /// Walks to older records, as far as the question goes.
     async fn walk(&mut self, app: &App, asked: &Asked) -> Result<(), Error> {
         for _ in 0..WALK_PAGES_MAX {
-            if self.notes.front().is_some_and(|note| note.is_last(asked)) {
+            let is_over = self.notes.front().is_some_and(|note| note.is_last(asked));
+            if is_over || !self.step(app, asked).await? {
                 return Ok(());
             }
-            let Some(before) = self.rest else { return Ok(()) };
-            if self.notes.len() >= NOTES_PER_CHAIN_MAX {
-                return Err(too_many());
-            }
-            let page = app.venue.account_records(everything(asked, before), RecordFilter::default()).await?;
-            if let Some(note) = Note::of(before, &page.records) {
-                self.notes.push_front(note);
-            }
-            self.rest = page.next;
-            app.past_pages().grown((asked.account, asked.kind), self.notes.len());
         }
-        // The next request goes on from here.
-        let text = "The account's past is being looked through for the first time. Please try again in a moment.";
-        Err(Error { retry_after_s: Some(1), ..Error::new(-1008, text).with_status(axum::http::StatusCode::SERVICE_UNAVAILABLE) })
+        Err(goes_on_later())
     }
+
+    /// Walks to the next older page; `false` where there are no older records.
+    async fn step(&mut self, app: &App, asked: &Asked) -> Result<bool, Error> {
+        let Some(before) = self.rest else { return Ok(false) };
+        if self.notes.len() >= NOTES_PER_CHAIN_MAX {
+            return Err(too_many());
+        }
+        let page = app.venue.account_records(everything(asked, before), RecordFilter::default()).await?;
+        if let Some(note) = Note::of(before, &page.records) {
+            self.notes.push_front(note);
+        }
+        self.rest = page.next;
+        app.past_pages().grown((asked.account, asked.kind), self.notes.len());
+        Ok(true)
+    }
+
+    /// Finds the orders with the largest ids, and walks no further back than they need: an order's id is the entry by which it came, so where
+    /// enough came after some entry, none counts that ended before it.
+    async fn newest_orders(
+        &mut self,
+        app: &App,
+        found: &mut Found,
+        is_wanted: &impl Fn(&AccountRecord) -> bool,
+    ) -> Result<(), Error> {
+        let asked = found.asked;
+        // Pages from the newest on that were looked at, and those of them that were read.
+        let (mut looked, mut read) = (0, 0);
+        for _ in 0..=WALK_PAGES_MAX {
+            while looked < self.notes.len() {
+                let note = &self.notes[self.notes.len() - 1 - looked];
+                looked += 1;
+                if note.may_add(&asked).is_none_or(|keys| found.is_closed_to(keys)) {
+                    continue;
+                }
+                if read == READ_PAGES_MAX {
+                    return Err(too_many());
+                }
+                read += 1;
+                note.records(app, &asked).await?.iter().for_each(|recorded| found.take(recorded, is_wanted));
+            }
+            let is_over = |note: &Note| note.is_last(&asked) || found.is_closed_to((0, note.floor.log_index.0));
+            if self.notes.front().is_some_and(is_over) || !self.step(app, &asked).await? {
+                return Ok(());
+            }
+        }
+        Err(goes_on_later())
+    }
+}
+
+/// The next request goes on from here.
+fn goes_on_later() -> Error {
+    let text = "The account's past is being looked through for the first time. Please try again in a moment.";
+    Error { retry_after_s: Some(1), ..Error::new(-1008, text).with_status(axum::http::StatusCode::SERVICE_UNAVAILABLE) }
 }
 
 fn too_many() -> Error {
@@ -254,6 +296,11 @@ pub(crate) async fn read(app: &App, asked: Asked, is_wanted: impl Fn(&AccountRec
     let mut found = Found::new(asked);
     if newest.iter().any(is_last) {
         newest.iter().for_each(|recorded| found.take(recorded, &is_wanted));
+        return Ok(found.into_records());
+    }
+    if (asked.kind, asked.end) == (RecordKind::Ended, End::Newest) {
+        newest.iter().for_each(|recorded| found.take(recorded, &is_wanted));
+        chain.newest_orders(app, &mut found, &is_wanted).await?;
         return Ok(found.into_records());
     }
     chain.walk(app, &asked).await?;

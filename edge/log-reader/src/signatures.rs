@@ -10,14 +10,12 @@ use std::num::NonZero;
 use walras_batch_signatures::{CHUNK_MAX, KeyCache, SignedItem, Verifier};
 use walras_engine::Engine;
 use walras_sequencer::{Content, Entry};
+use walras_types::limits::KEY_REPLACED_NS;
 use walras_types::{AccountId, BatchMarketId, LogIndex, PublicKey, TimeNs, TransactionSeq};
 use walras_wire::batch::SigningDomain;
 use walras_wire::{AccountEvent, BatchCommand, BatchEvent, BatchMarketEvent, Command, Event, SubmitTransaction};
 
 use crate::LogReadError;
-
-/// A transaction is checked before it is logged, and its account may get another key in between: for so long the old key counts.
-const KEY_COUNTS_AFTER_NS: u64 = 60_000_000_000;
 
 /// Checks the signatures of a log's transactions, entry by entry.
 pub struct SignatureAudit {
@@ -139,9 +137,10 @@ impl SignatureAudit {
     }
 }
 
-/// Whether a key that was replaced then counts at this time.
+/// Whether a key that was replaced then counts at this time: a transaction is checked before it is logged, and its account may get another
+/// key in between.
 fn counts_yet(replaced: TimeNs, time: TimeNs) -> bool {
-    time.0.saturating_sub(replaced.0) <= KEY_COUNTS_AFTER_NS
+    time.0.saturating_sub(replaced.0) <= KEY_REPLACED_NS
 }
 
 fn item(submit: &SubmitTransaction) -> SignedItem<'_> {

@@ -542,6 +542,8 @@ fn an_accounts_past_is_paged_from_its_beginning() {
         let answer = venue.get(&format!("/api/v3/{path}"), &venue.signed(&format!("symbol=BTCUSD&{text}")));
         answer.as_array().unwrap().clone()
     };
+    // Nothing is known of the past yet, and all of it came later.
+    assert_eq!(ask("allOrders", "endTime=1"), Vec::<Value>::new());
     // As programs page: from 0 on, then from behind the last one, until there are no more.
     let all = |path: &str, from: &str, id: &str| {
         let (mut found, mut next) = (Vec::new(), 0);
@@ -569,6 +571,13 @@ fn an_accounts_past_is_paged_from_its_beginning() {
     assert_eq!(ask("allOrders", &span), orders[since..since + 7]);
     assert_eq!(ask("myTrades", "limit=3"), trades[trades.len() - 3..]);
     assert_eq!(ask("allOrders", "limit=3"), orders[orders.len() - 3..]);
+    // The last ones up to a time.
+    let until = orders.iter().rposition(|order| order["time"].as_u64() <= Some(start)).unwrap() + 1;
+    assert!(until > 3 && until < 2_000, "{until} orders came by then");
+    assert_eq!(ask("allOrders", &format!("endTime={start}&limit=3")), orders[until - 3..until]);
+    // The first one by its name alone.
+    let first = venue.get("/api/v3/order", &venue.signed("symbol=BTCUSD&origClientOrderId=0"));
+    assert_eq!((&first["orderId"], &first["clientOrderId"]), (&orders[0]["orderId"], &json!("0")), "{first}");
     // Those of an old order, and it.
     let of_old = format!("orderId={}", old["orderId"]);
     assert_eq!(ask("myTrades", &of_old), std::slice::from_ref(old));

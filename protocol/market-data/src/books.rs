@@ -62,19 +62,20 @@ impl PublicBooks {
     }
 
     fn on_order(&mut self, event: &OrderEvent) -> Result<(), Inconsistency> {
+        self.entry.follow(event);
         match event {
             // A stop that waits for its trigger has no price yet, and stands in no queue.
-            OrderEvent::Accepted(e) => self.enter(e.instrument, e.order_id, |book| {
+            OrderEvent::Accepted(e) => self.enter(e.instrument, |book| {
                 if let Some(price) = e.price {
                     book.put(e.order_id, e.account, e.side, price, Priority::Lost, e.resting);
                 }
             }),
-            OrderEvent::Amended(e) => self.enter(e.instrument, e.order_id, |book| {
+            OrderEvent::Amended(e) => self.enter(e.instrument, |book| {
                 if let Some(price) = e.price {
                     book.put(e.order_id, e.account, e.side, price, e.priority, e.resting);
                 }
             }),
-            OrderEvent::Triggered(e) => self.enter(e.instrument, e.order_id, |book| {
+            OrderEvent::Triggered(e) => self.enter(e.instrument, |book| {
                 book.put(e.order_id, e.account, e.side, e.price, Priority::Lost, e.resting);
             }),
             OrderEvent::Traded(e) => self.trade(e),
@@ -95,14 +96,8 @@ impl PublicBooks {
     }
 
     /// An order comes in: what `put` leaves standing of it already counts the trades that follow.
-    fn enter(
-        &mut self,
-        instrument: InstrumentId,
-        order_id: OrderId,
-        put: impl FnOnce(&mut PublicBook),
-    ) -> Result<(), Inconsistency> {
+    fn enter(&mut self, instrument: InstrumentId, put: impl FnOnce(&mut PublicBook)) -> Result<(), Inconsistency> {
         put(self.book_mut(instrument)?);
-        self.entry.let_in(order_id);
         Ok(())
     }
 

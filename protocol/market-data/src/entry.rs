@@ -1,6 +1,7 @@
 //! A listener's position in the log, and the errors for inconsistent events.
 
 use walras_types::{BatchMarketId, InstrumentId, LogIndex, OrderId, SizeLots};
+use walras_wire::OrderEvent;
 
 /// An event that contradicts earlier ones: events were lost, repeated or reordered, or the engine has a bug. As much as possible
 /// was applied. Rebuild from a snapshot and the log, and report it.
@@ -78,9 +79,9 @@ impl CurrentEntry {
         Ok(is_new)
     }
 
-    /// An order comes in.
-    pub(crate) fn let_in(&mut self, order_id: OrderId) {
-        self.incoming = Some(order_id);
+    /// An event of an order: it may come in by it.
+    pub(crate) fn follow(&mut self, event: &OrderEvent) {
+        self.incoming = event.comes_in().or(self.incoming);
     }
 
     pub(crate) fn is_incoming(&self, order_id: OrderId) -> bool {

@@ -111,9 +111,9 @@ impl OrderHistories {
     }
 
     fn on_order(&mut self, entry: &mut Entry<'_>, event: &OrderEvent) {
+        entry.incoming = event.comes_in().or(entry.incoming);
         match event {
             OrderEvent::Accepted(e) => {
-                entry.incoming = Some(e.order_id);
                 let is_it = |new: &NewOrder| {
                     (new.account, new.instrument, new.client_order_id) == (e.account, e.instrument, e.client_order_id)
                 };
@@ -140,7 +140,6 @@ impl OrderHistories {
                 self.enters(e.order_id, e.price, e.resting);
             }
             OrderEvent::Amended(e) => {
-                entry.incoming = Some(e.order_id);
                 self.enters(e.order_id, e.price, e.resting);
                 let Some(about) = self.about_mut(e.order_id) else { return };
                 (about.price, about.changed) = (e.price, entry.time);
@@ -152,7 +151,6 @@ impl OrderHistories {
                 }
             }
             OrderEvent::Triggered(e) => {
-                entry.incoming = Some(e.order_id);
                 self.enters(e.order_id, Some(e.price), e.resting);
                 if let Some(about) = self.about_mut(e.order_id) {
                     (about.price, about.changed) = (Some(e.price), entry.time);

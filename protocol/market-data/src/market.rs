@@ -217,10 +217,11 @@ impl MarketData {
     }
 
     fn on_order(&mut self, event: &OrderEvent) -> Result<(), Inconsistency> {
+        self.entry.follow(event);
         match event {
-            OrderEvent::Accepted(e) => self.enter(e.instrument, e.order_id),
-            OrderEvent::Amended(e) => self.enter(e.instrument, e.order_id),
-            OrderEvent::Triggered(e) => self.enter(e.instrument, e.order_id),
+            OrderEvent::Accepted(e) => self.touch(e.instrument).map(|_| ()),
+            OrderEvent::Amended(e) => self.touch(e.instrument).map(|_| ()),
+            OrderEvent::Triggered(e) => self.touch(e.instrument).map(|_| ()),
             OrderEvent::Traded(e) => self.trade(e),
             OrderEvent::Cancelled(e) => self.touch(e.instrument).map(|_| ()),
             OrderEvent::Reduced(e) => {
@@ -388,12 +389,6 @@ impl MarketData {
         let mut feed = InstrumentFeed::new(spec);
         feed.revision = self.log_index();
         self.instruments.push(feed);
-        Ok(())
-    }
-
-    fn enter(&mut self, instrument: InstrumentId, order_id: OrderId) -> Result<(), Inconsistency> {
-        self.touch(instrument)?;
-        self.entry.let_in(order_id);
         Ok(())
     }
 

@@ -106,6 +106,7 @@ def test_dbn_trades() -> None:
     assert [trade.size * lot for trade in trades] == parquet["size"].to_list()
     assert [{"B": "buy", "A": "sell"}[str(trade.side)] for trade in trades] == parquet["taker_side"].to_list()
     assert [trade.ts_event for trade in trades] == parquet["time_ns"].to_physical().to_list()
+    assert [trade.sequence for trade in trades] == parquet["trade_id"].to_list()
 
 
 def test_dbn_books() -> None:
@@ -130,8 +131,9 @@ def test_dbn_orders() -> None:
     for action, name in (("A", "added"), ("T", "traded"), ("F", "executed")):
         sizes = [order.size for order in orders if str(order.action) == action]
         assert sizes == parquet.filter(polars.col("action") == name)["size_lots"].to_list(), name
-    # Of each entry the last record says so.
-    followed = [one.sequence == other.sequence for one, other in zip(orders, orders[1:])] + [False]
+    assert [order.sequence for order in orders] == list(range(1, 17))
+    # Of each entry the last record says so. No two of these have the same time.
+    followed = [one.ts_event == other.ts_event for one, other in zip(orders, orders[1:])] + [False]
     assert [bool(int(order.flags) & 128) for order in orders] == [not more for more in followed]
 
 

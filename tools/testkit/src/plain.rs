@@ -2,11 +2,12 @@
 //! a tick 0.5 USD for one BTC; nobody pays fees.
 
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, OrderTerms, PriceTicks,
-    RiskLimits, Side, SizeLots, Symbol, TradingPhase, TransferId,
+    AccountId, Allocation, Amount, AssetId, ClientOrderId, EngineVersion, FeeSchedule, InstrumentId, InstrumentSpec, OrderTerms,
+    OrderType, PriceTicks, RiskLimits, Side, SizeLots, Symbol, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountCommand, AssetSpec, Command, InstrumentCommand, NewOrder, OrderCommand, SetTradingPhase, Transfer, VenueCommand,
+    AccountCommand, AssetSpec, Command, Event, InstrumentCommand, LinkedOrder, NewOrder, OrderCommand, OrderEvent, SetTradingPhase,
+    Transfer, VenueCommand,
 };
 
 /// What makes it: ten commands, after which it trades. Each account has 2^50 units of both assets.
@@ -61,6 +62,34 @@ pub fn order(account: u32, id: u64, side: Side, price_ticks: i64, size_lots: u64
     Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id: ClientOrderId(id), terms }))
 }
 
+/// Five commands after it: account 1 buys four lots by an order that trades twice at once and has an exit, which then stands for both trades.
+#[must_use]
+pub fn bracket() -> Vec<Command> {
+    let (side, trigger, size) = (Side::Sell, ticks(59_000), SizeLots::new(4));
+    let terms = OrderTerms { order_type: OrderType::Stop { trigger }, ..OrderTerms::limit(side, trigger, size) };
+    let exit = NewOrder { account: AccountId(1), instrument: InstrumentId(0), client_order_id: ClientOrderId(2), terms };
+    vec![
+        // The first that has brackets.
+        Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(13))),
+        order(0, 1, Side::Sell, 60_001, 3),
+        order(0, 2, Side::Sell, 60_002, 1),
+        Command::Order(OrderCommand::NewLinked(LinkedOrder::exit(&exit, ClientOrderId(1), None))),
+        order(1, 1, Side::Buy, 60_002, 4),
+    ]
+}
+
+/// The events of an entry as an engine may give them that lets exits follow each trade of their entry, and not all of them together: right
+/// behind the first trade.
+#[must_use]
+pub fn with_exits_in_between(events: &[Event]) -> Vec<Event> {
+    let is_trade = |event: &Event| matches!(event, Event::Order(OrderEvent::Traded(_)));
+    let first = events.iter().position(is_trade).map_or(events.len(), |trade| trade + 1);
+    let (before, behind) = events.split_at(first);
+    let (exits, rest): (Vec<Event>, Vec<Event>) =
+        behind.iter().copied().partition(|event| matches!(event, Event::Order(OrderEvent::Amended(_))));
+    [before, &exits[..], &rest[..]].concat()
+}
+
 fn ticks(price: i64) -> PriceTicks {
     PriceTicks::new(price).expect("prices of tests are prices")
 }
@@ -69,7 +98,6 @@ fn ticks(price: i64) -> PriceTicks {
 mod tests {
     use walras_engine::Engine;
     use walras_types::{LogIndex, TimeNs};
-    use walras_wire::{Event, OrderEvent};
 
     use super::*;
 
@@ -82,5 +110,25 @@ mod tests {
         }
         assert!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{events:?}");
         assert_eq!(events.iter().filter(|event| matches!(event, Event::Order(OrderEvent::Traded(_)))).count(), 1);
+    }
+
+    #[test]
+    fn an_exit_grows_as_its_entry_trades() {
+        let (mut engine, mut events) = (Engine::new(), Vec::new());
+        for (at, command) in (1..).zip(opening().iter().chain(&bracket())) {
+            events.clear();
+            engine.apply(LogIndex(at), TimeNs(at), command, &mut events);
+            assert!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{events:?}");
+        }
+        let kinds = |events: &[Event]| -> String {
+            let kind = |event: &Event| match event {
+                Event::Order(OrderEvent::Accepted(_)) => 'a',
+                Event::Order(OrderEvent::Traded(_)) => 't',
+                Event::Order(OrderEvent::Amended(_)) => 'm',
+                other => panic!("{other:?}"),
+            };
+            events.iter().map(kind).collect()
+        };
+        assert_eq!((kinds(&events), kinds(&with_exits_in_between(&events))), ("attm".to_owned(), "atmt".to_owned()));
     }
 }

@@ -1,14 +1,15 @@
-//! The operator replaces an account's key while a transaction of the account is on its way that sets another.
+//! The operator replaces an account's key while transactions of the account are on their way, one of which sets another.
 
 use std::num::NonZero;
 
 use walras_batch::ProposedClearing;
 use walras_engine::Engine;
+use walras_types::limits::KEY_REPLACED_NS;
 use walras_types::*;
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::*;
 
-use crate::venue::{BTC, USD, Venue, opening};
+use crate::venue::{BTC, USD, Venue, opening, units};
 
 const MARKET: BatchMarketId = BatchMarketId(0);
 const ACCOUNT: AccountId = AccountId(0);
@@ -58,12 +59,33 @@ fn set_by_operator(key: PublicKey) -> Command {
     Command::Account(AccountCommand::SetKey(SetAccountKey { account: ACCOUNT, key }))
 }
 
+/// A transaction of the account, under its number so many after the next, comes to the log. Whether it is collected.
+fn send(venue: &mut Venue, after: u64, operation: BatchOperation) -> Result<(), RejectReason> {
+    let sequence = TransactionSeq(venue.engine.next_transaction(ACCOUNT).0 + after);
+    let signed =
+        SignedTransaction { transaction: BatchTransaction::new(ACCOUNT, sequence, operation), signature: [0; SIGNATURE_BYTES] };
+    match venue.apply(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())))[..] {
+        [Event::Batch(BatchEvent::TransactionCollected(_))] => Ok(()),
+        [Event::Rejected(Rejected { reason, .. })] => Err(reason),
+        ref other => panic!("{other:?}"),
+    }
+}
+
 /// The account sends a transaction that sets its key.
 fn set_by_account(venue: &mut Venue, key: PublicKey) {
-    let transaction = BatchTransaction::new(ACCOUNT, venue.engine.next_transaction(ACCOUNT), BatchOperation::SetKey(key));
-    let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
-    let events = venue.apply(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())));
-    assert!(matches!(events[..], [Event::Batch(BatchEvent::TransactionCollected(_))]), "{events:?}");
+    assert_eq!(send(venue, 0, BatchOperation::SetKey(key)), Ok(()));
+}
+
+/// All entries of what is collected and under way. Why transactions were dropped.
+fn clear(venue: &mut Venue) -> Vec<DropReason> {
+    let mut dropped = Vec::new();
+    while let Some(events) = go_on(venue) {
+        dropped.extend(events.iter().filter_map(|event| match event {
+            Event::Batch(BatchEvent::TransactionDropped(dropped)) => Some(dropped.reason),
+            _ => None,
+        }));
+    }
+    dropped
 }
 
 /// One more entry of the market; `None` where its block is done and nothing is collected.
@@ -137,9 +159,10 @@ fn a_key_that_the_operator_sets_is_not_undone_by_a_transaction_from_before() {
             let expected = if is_set { vec![] } else { vec![DropReason::KeyReplaced] };
             assert_eq!(reasons.collect::<Vec<_>>(), expected, "{at}");
             assert!(is_set || operator_after < entries, "{at}");
-            // The next block sets the account's key as ever, this one too.
+            // After a minute the account's key is set as ever, to this one too.
+            venue.now = TimeNs(venue.now.0 + KEY_REPLACED_NS + 1);
             set_by_account(&mut venue, OF_THIEF);
-            while go_on(&mut venue).is_some() {}
+            assert!(clear(&mut venue).is_empty(), "{at}");
             assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_THIEF), "{at}");
         }
         // Logs of version 13 say what they said.
@@ -157,4 +180,59 @@ fn a_key_that_stays_the_same_replaces_none() {
     venue.apply(set_by_operator(STOLEN));
     while go_on(&mut venue).is_some() {}
     assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_THIEF));
+}
+
+/// A transaction is checked before it comes to the log, so one that the old key signed may come when another key holds already.
+#[test]
+fn what_was_on_its_way_when_the_operator_replaced_a_key_sets_none_either() {
+    for in_steps in [false, true] {
+        let mut venue = venue(14, in_steps);
+        let replaced = venue.now.0;
+        venue.apply(set_by_operator(OF_OPERATOR));
+        // In the batch that collects then, in the next one, and as long as it may be on its way.
+        for after_ns in [0, 1, KEY_REPLACED_NS] {
+            venue = restored(&venue, in_steps);
+            venue.now = TimeNs(replaced + after_ns);
+            set_by_account(&mut venue, OF_THIEF);
+            venue = restored(&venue, in_steps);
+            assert_eq!(clear(&mut venue), [DropReason::KeyReplaced]);
+            assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_OPERATOR));
+        }
+        venue = restored(&venue, in_steps);
+        venue.now = TimeNs(replaced + KEY_REPLACED_NS + 1);
+        set_by_account(&mut venue, OF_THIEF);
+        assert!(clear(&mut venue).is_empty());
+        assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_THIEF), "by then only the key that holds signs anything");
+    }
+    // Logs of version 13 say what they said.
+    let mut venue = venue(13, false);
+    venue.apply(set_by_operator(OF_OPERATOR));
+    set_by_account(&mut venue, OF_THIEF);
+    assert_eq!((clear(&mut venue), venue.engine.transaction_key(ACCOUNT)), (vec![], Some(OF_THIEF)));
+}
+
+/// What the documents say to do about a stolen key: suspend the account, replace its key, let a block clear, activate it. Whatever the thief
+/// sent and came to the log by then, and was not in a closed block, does nothing.
+#[test]
+fn an_account_that_is_suspended_while_its_key_is_replaced_loses_nothing() {
+    let set_status = |status| Command::Account(AccountCommand::SetStatus(SetAccountStatus { account: ACCOUNT, status }));
+    let payment = BatchOperation::Payment(Payment { to: AccountId(1), asset: BTC, amount: units(5) });
+    let stolen = [payment, BatchOperation::SetKey(OF_THIEF)];
+    for (version, in_steps) in [(13, false), (13, true), (14, false), (14, true)] {
+        let mut venue = venue(version, in_steps);
+        venue.apply(Command::Account(AccountCommand::Create(AccountId(1))));
+        let had = venue.engine.balance(ACCOUNT, BTC);
+        let comes = |venue: &mut Venue| [0, 1].map(|after| send(venue, after, stolen[after as usize]));
+        assert_eq!(comes(&mut venue), [Ok(()); 2]);
+        venue.apply(set_status(AccountStatus::Suspended));
+        assert_eq!(send(&mut venue, 2, payment), Err(RejectReason::AccountSuspended));
+        venue.apply(set_by_operator(OF_OPERATOR));
+        assert_eq!(send(&mut venue, 3, payment), Err(RejectReason::AccountSuspended));
+        assert_eq!(clear(&mut venue), [DropReason::Suspended; 2], "version {version}");
+        assert_eq!(comes(&mut venue), [Err(RejectReason::AccountSuspended); 2]);
+        venue.apply(set_status(AccountStatus::Active));
+        assert!(clear(&mut venue).is_empty());
+        assert_eq!(venue.engine.transaction_key(ACCOUNT), Some(OF_OPERATOR));
+        assert_eq!(venue.engine.balance(ACCOUNT, BTC), had, "version {version}");
+    }
 }

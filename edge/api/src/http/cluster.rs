@@ -265,8 +265,14 @@ fn id(number: u64) -> Result<ReplicaId, Refusal> {
     ReplicaId::new(number).ok_or_else(|| Refusal::new(RejectReason::Malformed, "replica: they are numbered from 1"))
 }
 
-/// Has the log keep which key asked, then asks. What is not in the log is not done.
+/// Has the log keep which key asked, then asks. What is not in the log is not done, and what is in it is tried, also where the client hangs
+/// up in between.
 async fn ask(app: &App, by: SignedBy, action: ClusterAction, replica: ReplicaId) -> Answer {
+    let own = app.clone();
+    app.venue.run_whole(None, async move { note_and_ask(&own, by, action, replica).await }).await?
+}
+
+async fn note_and_ask(app: &App, by: SignedBy, action: ClusterAction, replica: ReplicaId) -> Answer {
     let cluster = app.venue.cluster();
     let note = ClusterRequestNote { action, replica: replica.get() };
     app.venue.command_by(by, Command::Venue(VenueCommand::NoteClusterRequest(note))).await?;

@@ -166,14 +166,16 @@ fn dbn_holds_what_happened() {
         assert_eq!((record.len(), record[1], record[28], record[29], record[30]), (48, 0, b'T', side, 128));
         assert_eq!((number(record, 16), short(record, 24)), (ticks * 500_000_000, lots));
         assert_eq!((number(record, 8), number(record, 32)), (trade.time.0, trade.time.0));
-        assert_eq!(u64::from(short(record, 44)), trade.log_index.0);
+        assert_eq!(u64::from(short(record, 44)), trade.trade_id.0);
     }
+    assert_eq!(script.trades[2].log_index, script.trades[3].log_index, "two trades of one entry have a number each");
     let books = read_dbn(&dir.join("BTC-USD.0.mbp-10.dbn"));
     let snapshots: Vec<&Book> = script.books.iter().filter(|book| book.time < day.end()).collect();
     assert_eq!((books.schema, books.records.len()), (2, snapshots.len()));
     assert!(snapshots.len() > 3);
     for (record, book) in books.records.iter().zip(snapshots) {
         assert_eq!((record.len(), record[1], record[30]), (368, 10, 128 | 32));
+        assert_eq!(u64::from(short(record, 44)), book.log_index.0);
         for at in 0..10 {
             let level = 48 + 32 * at;
             let check = |shown: Option<&Level>, price, size, count| match shown {

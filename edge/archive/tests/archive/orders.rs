@@ -9,11 +9,13 @@ use walras_engine::Engine;
 use walras_feed::channel::{ChannelId, View};
 use walras_feed::message::Message;
 use walras_feed::publisher::{Publisher, Views};
+use walras_testkit::plain::{bracket, opening, with_exits_in_between};
 use walras_types::{InstrumentId, LogIndex, Side, TimeNs};
+use walras_wire::{Command, Event, VenueCommand};
 
 use super::formats::{Row, closed_until, files, rows};
 use super::plain::plain;
-use super::world::{Entry, Script, Venue, archive, settings};
+use super::world::{BEGIN_NS, Entry, Script, Venue, archive, settings};
 
 /// What the feed's view by order says of each instrument up to a time.
 fn said_by_the_feed(entries: &[Entry], end: TimeNs) -> BTreeMap<u32, Vec<String>> {
@@ -192,15 +194,28 @@ fn compare_days(script: &Script) -> usize {
             let instrument = path.file_name().unwrap().to_str().unwrap().rsplit('.').nth(2).unwrap().parse().unwrap();
             let mut definitions = Decoder::from_file(path.with_extension("").with_extension("definition.dbn")).unwrap();
             let unit = definitions.decode_record::<dbn::InstrumentDefMsg>().unwrap().unwrap().min_price_increment;
+            let steps = rows(&path.with_extension("").with_extension("orders.parquet"));
             let mut records = Decoder::from_file(path).unwrap();
-            let (mut book, mut entry, mut was_last) = (Read::default(), None, true);
+            let (mut book, mut steps, mut is_second, mut numbers) = (Read::default(), steps.iter().peekable(), false, 1..);
             while let Some(record) = records.decode_record::<dbn::MboMsg>().unwrap() {
-                assert_eq!(was_last, entry != Some(record.sequence), "the last record of an entry says so");
-                (entry, was_last) = (Some(record.sequence), record.flags.is_last());
+                assert_eq!(Some(record.sequence), numbers.next(), "each record has a number of its own");
+                // A step is one record or two.
+                let step = steps.peek().expect("a record is of a step");
+                let comes_again = match (step["action"].as_str(), record.action().unwrap()) {
+                    ("executed", _) | ("replaced", dbn::Action::Cancel) => !is_second,
+                    _ => false,
+                };
+                let entry = step["log_index"].clone();
+                if !comes_again {
+                    steps.next();
+                }
+                is_second = comes_again;
+                let goes_on = steps.peek().is_some_and(|next| next["log_index"] == entry);
+                assert_eq!(record.flags.is_last(), !goes_on, "the last record of an entry says so");
                 assert_eq!(Day::of(TimeNs(record.hd.ts_event)), view.day);
                 book.apply(record);
             }
-            assert!(was_last);
+            assert_eq!(steps.next(), None);
             for side in Side::BOTH {
                 let expected = side_of(&engine, instrument, side, unit);
                 assert_eq!(book.side(side), expected, "{}: {side:?}", path.display());
@@ -324,5 +339,35 @@ fn an_archive_may_begin_to_keep_orders_later_and_end_to() {
         if view.manifest.is_some() {
             verify_day(&folder.path().join(view.day.to_string())).unwrap();
         }
+    }
+}
+
+/// The exits of an order grow as it trades, and its trades stay its own.
+#[test]
+fn an_exit_that_grows_makes_no_auction_of_its_entrys_trades() {
+    let commands = opening().into_iter().chain(bracket());
+    let mut entries: Vec<Entry> = (1..).zip(commands).map(|(at, one)| (LogIndex(at), TimeNs(BEGIN_NS + at), one)).collect();
+    let tomorrow = Day::of(TimeNs(BEGIN_NS)).end();
+    entries.push((LogIndex(entries.len() as u64 + 1), tomorrow, Command::Venue(VenueCommand::Tick)));
+    let orders_of_events: [fn(&[Event]) -> Vec<Event>; 2] = [<[Event]>::to_vec, with_exits_in_between];
+    for in_order in orders_of_events {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
+        let mut keeper = Keeper::open(settings.clone(), Files::default()).unwrap();
+        let mut venue = Venue::new(&settings, keeper.durable(), Engine::new());
+        for (log_index, time, command) in &entries {
+            let mut events = Vec::new();
+            venue.engine.apply(*log_index, *time, command, &mut events);
+            venue.recorder.on_entry(*log_index, *time, &in_order(&events), &[], &venue.engine);
+        }
+        venue.hand_over(&mut keeper);
+        keeper.commit().unwrap();
+        assert!(keeper.close_one().unwrap().is_some());
+        let all = |ending: &str| rows(&files(folder.path(), ending)[0]);
+        let (trades, orders) = (all(".trades.parquet"), all(".orders.parquet"));
+        let takers: Vec<&str> = trades.iter().map(|row| row["taker_side"].as_str()).collect();
+        assert_eq!(takers, ["buy"; 2]);
+        let traded = orders.iter().filter(|row| row["action"] == "traded");
+        assert_eq!(traded.map(|row| row["side"].as_str()).collect::<Vec<_>>(), ["buy"; 2]);
     }
 }

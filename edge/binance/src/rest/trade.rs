@@ -142,7 +142,7 @@ pub(crate) async fn all_orders_of(app: &App, params: &Params, account: AccountId
         }
         is_in
     };
-    if has_begin {
+    if has_begin || end_ms.is_some() {
         let asked = Asked {
             account,
             kind: RecordKind::Ended,
@@ -152,7 +152,7 @@ pub(crate) async fn all_orders_of(app: &App, params: &Params, account: AccountId
             // An order's id is the entry by which it came, so none that ended before has a larger one.
             since: LogIndex(from.unwrap_or(0)),
             limit,
-            end: End::Oldest,
+            end: if has_begin { End::Oldest } else { End::Newest },
         };
         for record in past_pages::read(app, asked, |_| true).await? {
             add(&record);
@@ -162,7 +162,7 @@ pub(crate) async fn all_orders_of(app: &App, params: &Params, account: AccountId
         let mut newest = 0;
         past::newest_first(app, past::asked(account, RecordKind::Ended), filter, |recorded| {
             newest += usize::from(add(&recorded.record));
-            // Without a beginning the last ones by id are asked for. Those that ended last are not always these, but nearly.
+            // Without a beginning and an end the last ones by id are asked for. Those that ended last are not always these, but nearly.
             if newest < limit.saturating_mul(2) { Look::Further } else { Look::Enough }
         })
         .await?;

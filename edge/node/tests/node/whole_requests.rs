@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -14,7 +14,8 @@ use walras_access::{now, operator_key_file};
 use walras_api::http::{App, Server};
 use walras_client::{headers, read_key, sign};
 use walras_gateway::{ClientKey, Request};
-use walras_ports::{Doorbell, Inbound, VenueHandle};
+use walras_ports::{ClusterRequest, Doorbell, Inbound, VenueHandle};
+use walras_wire::{Command, VenueCommand};
 
 use crate::support::{Market, PATIENCE, Venue, config, limit, until};
 
@@ -22,6 +23,8 @@ use crate::support::{Market, PATIENCE, Venue, config, limit, until};
 struct Ports {
     commands: Receiver<Inbound>,
     onward: Sender<Inbound>,
+    /// Transfers of leadership that were asked for.
+    transfers: Receiver<()>,
     doorbell: Doorbell,
     http: SocketAddr,
     binance: SocketAddr,
@@ -39,6 +42,8 @@ impl Ports {
         let (onward, doorbell) = (parts.commands.clone(), parts.doorbell.clone());
         let (commands_in, commands) = bounded(16);
         parts.commands = commands_in;
+        let (transfers, requests_in) = pass_requests(parts.requests.clone(), doorbell.clone());
+        parts.requests = requests_in;
         let (handle, access, config) = (VenueHandle::new(parts), Arc::clone(venue.node().access()), Arc::new(config));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (stop, stopping) = watch::channel(false);
@@ -63,7 +68,7 @@ impl Ports {
         let doors = Doors::new(places);
         runtime.spawn(walras_binance::serve(Some(facade), facade_app, status.clone(), (doors.clone(), places)));
         runtime.spawn(server.serve(walras_api::router(app), config, status, (doors, places), stopping));
-        Self { commands, onward, doorbell, http, binance, _stop: stop, _runtime: runtime }
+        Self { commands, onward, transfers, doorbell, http, binance, _stop: stop, _runtime: runtime }
     }
 
     /// The next command. Its sender waits.
@@ -76,18 +81,28 @@ impl Ports {
         self.doorbell.ring();
     }
 
-    /// Sends a request and hangs up once its first command is on its way. Its further commands come all the same.
-    fn hang_up(&self, to: SocketAddr, path: &str, heads: &str, body: &str, commands: usize) {
+    /// Sends a request. Its first command, and the connection that waits for the answer.
+    fn begin(&self, to: SocketAddr, path: &str, heads: &str, body: &str) -> (Inbound, TcpStream) {
         let mut stream = TcpStream::connect(to).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let length = body.len();
         let request = format!("POST {path} HTTP/1.1\r\nHost: {to}\r\nContent-Length: {length}\r\n{heads}\r\n{body}");
         stream.write_all(request.as_bytes()).unwrap();
-        let first = self.next();
+        (self.next(), stream)
+    }
+
+    /// Hangs up.
+    fn end(mut stream: TcpStream) {
         stream.shutdown(Shutdown::Write).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         assert!(answer.is_empty(), "the server has closed the connection without an answer");
+    }
+
+    /// Sends a request and hangs up once its first command is on its way. Its further commands come all the same.
+    fn hang_up(&self, to: SocketAddr, path: &str, heads: &str, body: &str, commands: usize) {
+        let (first, stream) = self.begin(to, path, heads, body);
+        Self::end(stream);
         self.pass(first);
         for _ in 1..commands {
             self.pass(self.next());
@@ -108,6 +123,22 @@ impl Ports {
         let heads: String = headers(&fields).iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         self.hang_up(self.http, path, &heads, &body, commands);
     }
+}
+
+/// A queue of requests that go on to the venue at once, and of each transfer of leadership among them a note.
+fn pass_requests(onward: Sender<walras_ports::Request>, doorbell: Doorbell) -> (Receiver<()>, Sender<walras_ports::Request>) {
+    let ((noted_in, noted), (requests_in, requests)) = (unbounded(), bounded(16));
+    std::thread::spawn(move || {
+        for request in requests {
+            if matches!(request, walras_ports::Request::Cluster(ClusterRequest::Transfer(_), _)) {
+                let _ = noted_in.send(());
+            }
+            // The venue may have stopped.
+            let _ = onward.send(request);
+            doorbell.ring();
+        }
+    });
+    (noted, requests_in)
 }
 
 fn open(market: &Market) -> Vec<Value> {
@@ -182,6 +213,23 @@ fn a_client_that_hangs_up_between_two_commands_leaves_no_half() {
     let operator = read_key(&operator_key_file(&venue.dir)).unwrap();
     ports.hang_up_own(&operator, "/v1/admin/batches", &json!({"name": "main", "assets": ["BTC", "USD"]}), 4);
     until("the batch market is open", || market.operator.get("/v1/batches").unwrap()["batches"][0]["phase"] == "open");
+}
+
+/// What the log says was asked of the cluster is asked, also where the client has hung up in between.
+#[test]
+fn what_the_log_notes_of_the_cluster_is_tried() {
+    let venue = Venue::start();
+    let ports = Ports::open(&venue, 60_000);
+    let operator = read_key(&operator_key_file(&venue.dir)).unwrap();
+    let (path, body) = ("/v1/admin/cluster/transfer", json!({"replica": 1}).to_string());
+    let fields = sign(&operator, &Request { method: "POST", path, body: body.as_bytes() });
+    let heads: String = headers(&fields).iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let (note, stream) = ports.begin(ports.http, path, &heads, &body);
+    assert!(matches!(note.command, Command::Venue(VenueCommand::NoteClusterRequest(_))), "{:?}", note.command);
+    Ports::end(stream);
+    assert!(ports.transfers.is_empty(), "nothing is asked of the cluster before the log has the note");
+    ports.pass(note);
+    ports.transfers.recv_timeout(PATIENCE).expect("the cluster is asked");
 }
 
 /// Parameters with a signature, as the WebSocket API takes it: over all of them by name.

@@ -238,20 +238,18 @@ impl Publisher {
 
     fn on_order(&mut self, event: &OrderEvent) -> Result<(), PublishError> {
         let head = self.head;
+        self.incoming = event.comes_in().or(self.incoming);
         let done = match event {
             // A stop that waits for its trigger has no price yet, and stands in no queue.
             OrderEvent::Accepted(e) => {
-                self.incoming = Some(e.order_id);
                 let instrument = self.instrument(e.instrument)?;
                 e.price.map_or(Ok(()), |price| instrument.enter(&head, e.order_id, (e.side, price), Priority::Lost, e.resting))
             }
             OrderEvent::Amended(e) => {
-                self.incoming = Some(e.order_id);
                 let instrument = self.instrument(e.instrument)?;
                 e.price.map_or(Ok(()), |price| instrument.enter(&head, e.order_id, (e.side, price), e.priority, e.resting))
             }
             OrderEvent::Triggered(e) => {
-                self.incoming = Some(e.order_id);
                 self.instrument(e.instrument)?.enter(&head, e.order_id, (e.side, e.price), Priority::Lost, e.resting)
             }
             OrderEvent::Traded(e) => return self.trade(e),

@@ -137,6 +137,7 @@ impl Reports {
 
     /// Applies an order event. `order` is the content of `event`.
     fn on_order(&mut self, at: At, (event, names): (&Event, OrderNames), order: &OrderEvent, deliver: &mut impl Deliver) {
+        self.incoming = order.comes_in().or(self.incoming);
         let account = match order {
             OrderEvent::Traded(e) => {
                 self.on_trade(at, e, names, deliver);
@@ -144,18 +145,15 @@ impl Reports {
             }
             OrderEvent::Replenished(e) => self.icebergs.get(&e.order_id).copied(),
             OrderEvent::Accepted(e) => {
-                self.incoming = Some(e.order_id);
                 // A pending stop displays nothing, so it is not an iceberg yet.
                 self.stands(e.order_id, e.account, if e.price.is_some() { e.resting } else { Resting::default() });
                 Some(e.account)
             }
             OrderEvent::Amended(e) => {
-                self.incoming = Some(e.order_id);
                 self.stands(e.order_id, e.account, if e.price.is_some() { e.resting } else { Resting::default() });
                 Some(e.account)
             }
             OrderEvent::Triggered(e) => {
-                self.incoming = Some(e.order_id);
                 self.stands(e.order_id, e.account, e.resting);
                 Some(e.account)
             }

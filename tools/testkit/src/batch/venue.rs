@@ -67,7 +67,8 @@ pub struct Venue {
     pub suspended: BTreeSet<AccountId>,
     /// The keys of accounts.
     pub keys: BTreeMap<AccountId, PublicKey>,
-    /// Accounts whose keys were replaced since a transaction was collected that sets them: the next batch sets none of theirs.
+    /// Accounts whose keys were replaced since a transaction was collected that sets them, or a moment before: the next batch sets none of
+    /// theirs.
     pub(super) keys_kept: BTreeSet<AccountId>,
     /// The highest number that each account used; 0 if it is not here.
     pub last: BTreeMap<AccountId, u64>,
@@ -112,6 +113,11 @@ impl Venue {
         if let Some(pending) = &mut self.pending {
             pending.keys_kept.insert(account);
         }
+    }
+
+    /// A transaction came that sets an account's key, a moment after the operator replaced it: the next batch sets none of that account's.
+    pub fn keep_key(&mut self, account: AccountId) {
+        self.keys_kept.insert(account);
     }
 
     /// What an account has.

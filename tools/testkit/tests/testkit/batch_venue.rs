@@ -15,7 +15,7 @@ use walras_testkit::Choices;
 use walras_testkit::batch::{
     Fault, Holding, Intake as JudgedIntake, Objection, Venue, Verdict, account_fee, lie, proposal, transactions, venue,
 };
-use walras_types::limits::MESSAGE_BYTES_MAX;
+use walras_types::limits::{KEY_REPLACED_NS, MESSAGE_BYTES_MAX};
 use walras_types::{
     AccountFee, AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId,
     DropReason, FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, Mu, OfferName, OrderTerms, PriceTicks, PublicKey,
@@ -52,6 +52,8 @@ struct World<'c, 'b> {
     opened_by_operator: u32,
     /// What accounts cost from the next batch on; the judge knows what they cost in this one.
     next_fee: Option<AccountFee>,
+    /// When the operator replaced the keys of accounts.
+    replaced: BTreeMap<AccountId, TimeNs>,
     transfers: u64,
     orders: u64,
     time: TimeNs,
@@ -83,6 +85,10 @@ impl World<'_, '_> {
     /// Applies an entry to all engines; what happened.
     fn all(&mut self, what: &dyn std::fmt::Debug, apply: impl Fn(&mut Engine, LogIndex, TimeNs, &mut Vec<Event>)) -> Vec<Event> {
         self.time.0 += self.c.below(3);
+        if (self.calls + 1).is_multiple_of(50) {
+            // Longer than a key that was replaced is kept from being set.
+            self.time.0 += KEY_REPLACED_NS;
+        }
         let (time, mut told) = (self.time, Vec::new());
         for (number, engine) in self.engines.iter_mut().enumerate() {
             let mut events = Vec::new();
@@ -299,8 +305,14 @@ impl World<'_, '_> {
     fn replace_key(&mut self, account: AccountId) {
         let key = PublicKey(std::array::from_fn(|_| self.c.byte()));
         let set = Command::Account(AccountCommand::SetKey(SetAccountKey { account, key }));
+        let is_another = self.judge.keys.get(&account).is_some_and(|before| *before != key);
         match self.command(set)[..] {
-            [Event::Account(AccountEvent::KeySet(_))] => self.judge.replace_key(account, key, &self.collected),
+            [Event::Account(AccountEvent::KeySet(_))] => {
+                self.judge.replace_key(account, key, &self.collected);
+                if is_another {
+                    self.replaced.insert(account, self.time);
+                }
+            }
             [Event::Rejected(_)] => assert!(account.0 >= self.judge.account_count, "{}: {account} has no other key", self.at),
             ref other => panic!("{other:?}"),
         }
@@ -373,6 +385,7 @@ impl World<'_, '_> {
                         self.count(&format!("no good: {}", reason.name()));
                     }
                     self.collected.push(*transaction);
+                    self.keep_key(transaction);
                 }
                 ([Event::Rejected(e)], Some(reason)) => {
                     assert_eq!(e.reason, reason, "{}: {transaction:?}", self.at);
@@ -380,6 +393,21 @@ impl World<'_, '_> {
                 }
                 (events, expected) => panic!("{}: {transaction:?} gave {events:?}, and {expected:?} is right", self.at),
             }
+        }
+    }
+
+    /// What sets a key that the operator replaced a moment before sets none.
+    fn keep_key(&mut self, transaction: &BatchTransaction) {
+        let BatchTransaction { account, operation, .. } = transaction;
+        if !matches!(operation, BatchOperation::SetKey(_)) {
+            return;
+        }
+        if let Some(replaced) = self.replaced.get(account) {
+            let is_late = self.time.0 - replaced.0 > KEY_REPLACED_NS;
+            if !is_late {
+                self.judge.keep_key(*account);
+            }
+            self.count(if is_late { "key set a minute after" } else { "key set a moment after" });
         }
     }
 
@@ -758,6 +786,7 @@ fn judge_venues(seeds: u64, step_units: impl Fn(&mut Choices<'_>) -> Option<NonZ
             judge,
             engines,
             in_orders: BTreeMap::new(),
+            replaced: BTreeMap::new(),
             offers: Told::new(),
             collected: Vec::new(),
             no_good: Vec::new(),

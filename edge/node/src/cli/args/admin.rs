@@ -24,6 +24,8 @@ pub enum AdminCommand {
         transaction_key: Option<String>,
     },
     /// Gives an account the key that signs its transactions in batch markets.
+    ///
+    /// Where the key before was stolen, suspend the account first (docs/operations.md, "Keys").
     TransactionKey {
         /// Whose.
         account: u32,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use walras_types::{InstrumentId, OrderId, PriceTicks, SizeLots, TradingPhase};
-use walras_wire::{CancelReason, Event, InstrumentEvent, OrderEvent, Traded};
+use walras_wire::{CancelReason, Event, InstrumentEvent, OrderEvent, Priority, Traded};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -57,6 +57,8 @@ impl Auctions {
         });
         events.iter().try_for_each(|event| match event {
             Event::Order(OrderEvent::Accepted(e)) => self.comes_in(e.instrument, e.order_id),
+            // An exit grows with its entry, which an uncross may fill.
+            Event::Order(OrderEvent::Amended(e)) if e.priority == Priority::Kept && e.price.is_none() => Ok(()),
             Event::Order(OrderEvent::Amended(e)) => self.comes_in(e.instrument, e.order_id),
             Event::Order(OrderEvent::Triggered(e)) => self.comes_in(e.instrument, e.order_id),
             Event::Order(OrderEvent::Traded(e)) => self.trades(e),
