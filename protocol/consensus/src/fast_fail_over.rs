@@ -47,16 +47,29 @@ impl Replica {
 
     /// Before each tick: whether it is the one by which the leader was silent for too long.
     pub(crate) fn lose_silent_leader(&mut self) {
-        if let Some(leader) = self.leader_to_lose()
-            && self.node.raft.election_elapsed + 1 >= self.node.raft.election_timeout()
-        {
+        if self.node.raft.election_elapsed + 1 < self.node.raft.election_timeout() {
+            return;
+        }
+        if let Some(leader) = self.leader_to_lose() {
             self.forget_leader(leader);
+        } else if self.follows_without_a_vote() {
+            let term = self.node.raft.term;
+            self.node.raft.become_follower(term, raft::INVALID_ID);
         }
     }
 
-    /// Ticks after which a pre-vote follows, if nothing is heard: of the leader, or at all.
+    /// Whether it knows a leader and is no voter: a learner, or removed. The library would believe in that leader for ever, since no
+    /// election of its own ends it.
+    fn follows_without_a_vote(&self) -> bool {
+        let raft = &self.node.raft;
+        let is_follower = raft.state == StateRole::Follower && raft.leader_id != raft::INVALID_ID;
+        is_follower && !raft.promotable() && self.installing.is_none()
+    }
+
+    /// Ticks after which a pre-vote follows, if nothing is heard: of the leader, or at all. Who has no vote forgets the leader instead.
     pub(crate) fn silence_ticks(&self) -> usize {
-        if self.leader_to_lose().is_some() { self.node.raft.election_timeout() } else { self.timeouts.current() }
+        let loses = self.leader_to_lose().is_some() || self.follows_without_a_vote();
+        if loses { self.node.raft.election_timeout() } else { self.timeouts.current() }
     }
 
     /// The leader whom this follower replaces fast when it is lost.

@@ -349,8 +349,8 @@ fn an_exit_that_grows_makes_no_auction_of_its_entrys_trades() {
     let mut entries: Vec<Entry> = (1..).zip(commands).map(|(at, one)| (LogIndex(at), TimeNs(BEGIN_NS + at), one)).collect();
     let tomorrow = Day::of(TimeNs(BEGIN_NS)).end();
     entries.push((LogIndex(entries.len() as u64 + 1), tomorrow, Command::Venue(VenueCommand::Tick)));
-    let orders_of_events: [fn(&[Event]) -> Vec<Event>; 2] = [<[Event]>::to_vec, with_exits_in_between];
-    for in_order in orders_of_events {
+    for is_in_between in [false, true] {
+        let in_order = |events: &[Event]| if is_in_between { with_exits_in_between(events) } else { events.to_vec() };
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(folder.path());
         let mut keeper = Keeper::open(settings.clone(), Files::default()).unwrap();
