@@ -96,7 +96,7 @@ impl Gateway {
     fn recall(&mut self, now_ns: &mut u64, replica: &mut RewindNode, sender: &Sender) {
         let began = Instant::now();
         while let Some((asked, request)) = self.outlet.request(*now_ns) {
-            self.recalls.ask(asked, &request).unwrap();
+            self.recalls.ask(asked, &request, *now_ns).unwrap();
             let mut count = 0;
             let answer = |request: &Request, packets: &mut Vec<Vec<u8>>| {
                 let answer = sender.answer(request, packets);
