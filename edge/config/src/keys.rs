@@ -267,6 +267,8 @@ sections! {
         requests_per_second: u32 = 200_u32;
         /// KiB of the latest messages of each channel that are kept for readers that ask.
         kept_kib: u64 = 1024_u32;
+        /// MiB of the latest messages of all channels together. Beyond it the channel to which nothing came for longest keeps nothing.
+        kept_mib: u64 = 512_u32;
         /// Milliseconds for which a channel may be quiet before it has a heartbeat; so long or up to twice as long.
         heartbeat_ms: u64 = 500_u32;
         /// KiB of snapshots a second.

@@ -70,6 +70,7 @@ impl Venue {
             key: key(),
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 20,
+            rewind_total_bytes_max: 1 << 20,
             heartbeat_ns: 1_000_000_000,
             snapshot_bytes_per_s: 1_000_000,
             rotation_ns_min: 0,
@@ -521,7 +522,9 @@ fn a_gateway_gets_what_it_lost_from_a_replica() {
         packets_remembered: 64,
         channels_max: 4,
         hold: HoldSettings { held_max: 100, wait_max_ns: 1_000 },
+        packet_bytes: PACKET_BYTES_MAX,
         rewind_bytes_max: 1 << 20,
+        rewind_total_bytes_max: 1 << 20,
         recall: Some(RecallSettings {
             replicas: 2,
             gap_wait_ns: 10,

@@ -121,6 +121,7 @@ impl FeedSender {
             key: first.key.clone(),
             packet_bytes: options.packet_bytes,
             rewind_bytes_max: options.kept_bytes,
+            rewind_total_bytes_max: options.kept_total_bytes / first.trees.count() as usize,
             heartbeat_ns: nanoseconds(options.heartbeat),
             snapshot_bytes_per_s: (options.snapshot_bytes_per_s / u64::from(first.trees.count())).max(1),
             rotation_ns_min: nanoseconds(options.rotation),
