@@ -102,8 +102,8 @@ impl RewindNode {
         self.counts
     }
 
-    /// Waits until a request comes, as long as the socket may wait, and answers it. Whether anything came. `now_ns` is the time of day, in ns
-    /// since the Unix epoch, which readers stamp their requests with.
+    /// Waits until a request comes, as long as the socket may wait, and answers it. Whether anything came. `now_ns` is the time of day, in
+    /// ns since the Unix epoch, with which readers stamp their requests.
     pub fn step(
         &mut self,
         now_ns: impl Fn() -> u64,
