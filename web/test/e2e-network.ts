@@ -49,11 +49,14 @@ export async function networkSteps(browser: Browser): Promise<void> {
 async function choosesTree(page: Page): Promise<void> {
   const [nodes, down] = [page.locator("#tree-host .node"), page.locator("#tree-host .node.relay.down")];
   await until("the first tree is drawn", async () => (await nodes.count()) === 6 + 3 + 3 + 20);
-  assert.deepEqual(await page.locator("#tree-choice option").allTextContents(), ["Tree 1", "Tree 2 (1 silent)"]);
+  assert.deepEqual(await page.locator("#tree-choice option").allTextContents(), ["Tree 1", "Tree 2 (2 down)"]);
   assert.equal(await down.count(), 0);
+  assert.equal(await page.locator("#tree-out").isVisible(), false, "nothing is said of relays that are in");
   await page.locator("#tree-choice").selectOption({ index: 1 });
   await until("the second tree is drawn", async () => (await nodes.count()) === 6 + 3 + 2 + 4 + 20);
-  assert.equal(await down.count(), 1, "the relay that does not answer");
+  assert.equal(await down.count(), 2, "the relay that does not answer, and the one that forwards nothing");
+  assert.match(await text(page, "#tree-out"), /: layer 0, place 0: does not answer; layer 1, place 0: answers and forwards nothing\.$/);
+  assert.match((await down.nth(1).locator("title").textContent()) ?? "", /^Relays 0: answers and forwards nothing: 0 packets/);
   assert.match((await page.locator("#tree-host svg").getAttribute("aria-label")) ?? "", /Relays 1 2, Relays 2 4, Receivers 20/);
   // Of both trees: packets late at receivers, and the longer window.
   assert.equal(await text(page, "#network-receivers-late"), "74");

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ClusterGateway, ClusterView } from "walras";
-import { pictureOf, silentRelays, treesOf } from "../src/state/network.ts";
-import { cluster, relayNode, relayTree, replica, silentRelay } from "./whole.ts";
+import { outWords, pictureOf, relaysOut, treesOf } from "../src/state/network.ts";
+import { cluster, muteRelay, relayNode, relayTree, replica, silentRelay } from "./whole.ts";
 
 function clusterOf(gateways: number, layers: number[], lost: number[] = []): ClusterView {
   const leaf = (id: number): ClusterGateway => ({
@@ -39,11 +39,29 @@ test("a relay that does not answer is drawn as down, with the lines to it; one t
   assert.deepEqual(edges.filter(({ kind, isUp }) => kind === "data" && !isUp).length, 1 + 3);
 });
 
-test("of several trees one is drawn, and each says how many of its relays are silent", () => {
+test("a relay that answers and is out is drawn as down, and why is said", () => {
+  const unaware = relayNode({ layer: 1, is_in: false, out_because: "unaware" });
+  const relays = [relayNode(), muteRelay({ place: 1 }), unaware, relayNode({ layer: 1, place: 1, answers: false })];
+  const tree = relayTree({ layers: [2, 2, 3], relays });
+  const { columns, edges } = pictureOf({ ...clusterOf(0, []), tree });
+  const drawn = columns.slice(1, 3).map((column) => column.map(({ isUp, out }) => [isUp, out]));
+  assert.deepEqual(drawn, [[[true, null], [false, "mute"]], [[false, "unaware"], [false, "silent"]]]);
+  assert.equal(edges.filter(({ kind, isUp }) => kind === "data" && isUp).length, 1, "from the sender to the relay that is in");
+  assert.equal(
+    outWords(tree),
+    "Relays in trouble: layer 0, place 1: answers and forwards nothing; " +
+      "layer 1, place 0: does not take up the view of the tree; layer 1, place 1: does not answer.",
+  );
+  assert.equal(outWords(relayTree({ layers: [1, 3], relays: [relayNode()] })), "", "all are in");
+  const many = relayTree({ layers: [9, 9], relays: Array.from({ length: 9 }, (_, place) => silentRelay({ place })) });
+  assert.match(outWords(many), /place 3: does not answer; 5 more\.$/);
+});
+
+test("of several trees one is drawn, and each says how many of its relays are down", () => {
   const second = relayTree({ tree: 2, layers: [2, 4, 6], relays: [silentRelay(), relayNode({ place: 1 }), silentRelay({ layer: 1 })] });
   const of = { ...clusterOf(0, [3, 6]), parallel_trees: [second] };
   const trees = treesOf(of);
-  assert.deepEqual(trees.map((tree) => [tree.tree, silentRelays(tree)]), [[1, 0], [2, 2]]);
+  assert.deepEqual(trees.map((tree) => [tree.tree, relaysOut(tree).length]), [[1, 0], [2, 2]]);
   const drawn = trees.map((tree) => pictureOf(of, tree).columns.map((column) => column.length));
   assert.deepEqual(drawn, [[3, 3, 6], [3, 2, 4, 6]]);
   assert.deepEqual(pictureOf(of).columns.length, 3, "the first one by default");

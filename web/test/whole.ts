@@ -107,6 +107,11 @@ export function silentRelay(more: Partial<RelayNode> = {}): RelayNode {
   });
 }
 
+/** One that answers and forwards nothing. */
+export function muteRelay(more: Partial<RelayNode> = {}): RelayNode {
+  return relayNode({ is_in: false, out_because: "mute", packets: 0, ...more });
+}
+
 export function sequencerFigures(more: Partial<SequencerFigures> = {}): SequencerFigures {
   return {
     delay_ns: 1, target_ppm: null, judged: 0, unfair: 0, unfair_recent_ppm: 0, matched: 0, unfairly_matched: 0,

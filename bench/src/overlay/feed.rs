@@ -144,6 +144,7 @@ fn encode(past: &Past, views: Views) -> anyhow::Result<([f64; 2], Packets)> {
         key: TreeKey::new(KEY),
         packet_bytes: PACKET_BYTES_MAX,
         rewind_bytes_max: 1 << 22,
+        rewind_total_bytes_max: 1 << 30,
         heartbeat_ns: u64::MAX,
         snapshot_bytes_per_s: 1,
         rotation_ns_min: u64::MAX,

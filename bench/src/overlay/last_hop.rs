@@ -13,7 +13,7 @@ use walras_fair_access::release::HoldSettings;
 use walras_feed::channel::Trees;
 use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::sender::Packets;
-use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
+use walras_relay::packet::{Header, Kind, PACKET_BYTES_MAX, Packet, PacketWriter, TreeKey};
 use walras_relay_link::OutletNode;
 use walras_relay_link::socket::{Offload, Socket};
 
@@ -55,7 +55,9 @@ fn filled(count: u64) -> anyhow::Result<Outlet> {
         packets_remembered: 1 << 12,
         channels_max: 1,
         hold: HoldSettings { held_max: usize::try_from(count)?, wait_max_ns: u64::MAX },
+        packet_bytes: PACKET_BYTES_MAX,
         rewind_bytes_max: 1 << 20,
+        rewind_total_bytes_max: 1 << 20,
         recall: None,
     });
     let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());

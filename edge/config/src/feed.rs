@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Config, ConfigError};
+use super::{BinaryFeed, Config, ConfigError};
 
 /// Where and how a venue sends the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct FeedOptions {
     pub requests_per_s: u32,
     /// Bytes of each channel that are kept for them.
     pub kept_bytes: usize,
+    /// Bytes of all channels together.
+    pub kept_total_bytes: usize,
     /// How long a channel may be quiet.
     pub heartbeat: Duration,
     /// Bytes of snapshots in a second.
@@ -41,6 +43,7 @@ impl Config {
         for (key, value, high, advice) in [
             ("feed.requests_per_second", u64::from(feed.requests_per_second), 1_000_000, "give 1 to 1000000"),
             ("feed.kept_kib", feed.kept_kib, 1 << 20, "give 1 to 1048576"),
+            ("feed.kept_mib", feed.kept_mib, 1 << 20, "give 1 to 1048576"),
             ("feed.heartbeat_ms", feed.heartbeat_ms, 60_000, "give 1 to 60000 (a minute)"),
             ("feed.snapshot_kib_per_second", feed.snapshot_kib_per_second, 1 << 20, "give 1 to 1048576"),
             ("feed.snapshot_rotation_ms", feed.snapshot_rotation_ms, 3_600_000, "give 1 to 3600000 (an hour)"),
@@ -63,11 +66,24 @@ impl Config {
             packet_bytes: feed.packet_bytes,
             requests,
             requests_per_s: feed.requests_per_second,
-            kept_bytes: usize::try_from(feed.kept_kib << 10).unwrap_or(usize::MAX),
+            kept_bytes: feed.kept_bytes(),
+            kept_total_bytes: feed.kept_total_bytes(),
             heartbeat: Duration::from_millis(feed.heartbeat_ms),
             snapshot_bytes_per_s: feed.snapshot_kib_per_second << 10,
             rotation: Duration::from_millis(feed.snapshot_rotation_ms),
         }))
+    }
+}
+
+impl BinaryFeed {
+    /// Bytes of the latest messages of each channel that are kept: no more than of all together.
+    pub(super) fn kept_bytes(&self) -> usize {
+        usize::try_from(self.kept_kib << 10).unwrap_or(usize::MAX).min(self.kept_total_bytes())
+    }
+
+    /// Bytes of those of all channels together.
+    pub(super) fn kept_total_bytes(&self) -> usize {
+        usize::try_from(self.kept_mib << 20).unwrap_or(usize::MAX)
     }
 }
 
@@ -91,12 +107,14 @@ mod tests {
         assert_eq!(options(""), Ok(None));
         let on = options("tree = \"tree.toml\"\nrequests = \"[::1]:7410\"").unwrap().unwrap();
         assert_eq!((on.tree, on.requests.map(|at| at.port())), (PathBuf::from("tree.toml"), Some(7410)));
+        assert_eq!((on.kept_bytes, on.kept_total_bytes), (1 << 20, 512 << 20));
         assert!(on.packet_bytes + 28 <= 1_420 && on.packet_bytes + 48 <= 1_420, "it fits the frames of clouds and tunnels");
         for (section, says) in [
             ("tree = \"t\"\nsource = \"here\"", "feed.source"),
             ("tree = \"t\"\nrequests = \"7410\"", "0.0.0.0:7410"),
             ("heartbeat_ms = 0", "a minute"),
             ("kept_kib = 0", "feed.kept_kib"),
+            ("kept_mib = 1048577", "give 1 to 1048576"),
             ("packet_bytes = 511", "feed.packet_bytes"),
             ("packet_bytes = 1473", "give 512 to 1472"),
         ] {

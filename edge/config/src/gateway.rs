@@ -62,10 +62,14 @@ pub struct OutletOptions {
     pub requests: Option<SocketAddr>,
     /// Where the replicas answer requests, for what the gateway itself misses. None: it does not ask.
     pub venue_requests: Vec<SocketAddr>,
+    /// Bytes of a packet at most in answers to them.
+    pub packet_bytes: usize,
     /// Requests of one address in a second, and of the gateway.
     pub requests_per_s: u32,
     /// Bytes of each channel that are kept for them.
     pub kept_bytes: usize,
+    /// Bytes of all channels together.
+    pub kept_total_bytes: usize,
     /// The longest that a packet may have to wait.
     pub wait_max_ns: u64,
     /// One thread receives and releases, and does not sleep.
@@ -169,8 +173,10 @@ impl Config {
             source: address("gateway.source", &gateway.source)?,
             requests,
             venue_requests,
+            packet_bytes: self.feed.packet_bytes,
             requests_per_s: self.feed.requests_per_second,
-            kept_bytes: usize::try_from(self.feed.kept_kib << 10).unwrap_or(usize::MAX),
+            kept_bytes: self.feed.kept_bytes(),
+            kept_total_bytes: self.feed.kept_total_bytes(),
             wait_max_ns: self.fair_access.release_max_us.saturating_mul(1_000).saturating_add(APART_NS),
             spin: gateway.spin_market_data,
         }))
@@ -218,8 +224,10 @@ mod tests {
         };
         assert_eq!([spins(""), spins("spin_orders = true\n")], [(false, false), (true, false)]);
         assert_eq!(spins("spin_market_data = true\n"), (false, true));
-        let asks = "tree = \"t\"\nparticipants = \"p\"\nvenue_requests = [\"10.0.0.1:7410\", \"[::1]:7411\"]\n";
+        let asks = "tree = \"t\"\nparticipants = \"p\"\nvenue_requests = [\"10.0.0.1:7410\", \"[::1]:7411\"]\n\
+            [feed]\npacket_bytes = 1200\nkept_mib = 3\n";
         let options = config(&format!("{THREE}[gateway]\nid = 40\n{asks}")).gateway_options().unwrap().market_data.unwrap();
+        assert_eq!((options.packet_bytes, options.kept_total_bytes), (1_200, 3 << 20));
         let ports: Vec<u16> = options.venue_requests.iter().map(SocketAddr::port).collect();
         assert_eq!((ports, options.requests_per_s), (vec![7_410, 7_411], 200));
         let replica = config(&format!("{THREE}replica = 2\ngateways = [40, 41]\n")).cluster_options().unwrap();

@@ -263,10 +263,12 @@ sections! {
         packet_bytes: usize = 1372_u16;
         /// Address and UDP port at which readers ask for messages that they missed. Empty for none.
         requests: String = "";
-        /// Requests of one address a second. The addresses of an IPv6 network of 64 bits count as one.
+        /// Requests of one address a second. The addresses of an IPv6 network of 64 bits count as one. As many a second of all addresses together may be such as were sent before, or do not have the time of now: those are answered with one packet at most.
         requests_per_second: u32 = 200_u32;
         /// KiB of the latest messages of each channel that are kept for readers that ask.
         kept_kib: u64 = 1024_u32;
+        /// MiB of the latest messages of all channels together. Beyond it the channel to which nothing came for longest keeps nothing.
+        kept_mib: u64 = 512_u32;
         /// Milliseconds for which a channel may be quiet before it has a heartbeat; so long or up to twice as long.
         heartbeat_ms: u64 = 500_u32;
         /// KiB of snapshots a second.

@@ -2,7 +2,7 @@
 //! `cargo run -p walras-relay-link --example feed_book OWN_ADDRESS TREE_FILE ASK_ADDRESS INSTRUMENT_ID`.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use walras_feed::channel::{ChannelId, View};
 use walras_feed::{book::Book, reader::MarketReader};
@@ -21,7 +21,11 @@ pub(crate) fn run(args: &[String], mut show: impl FnMut([Option<i64>; 2]) -> boo
     while goes_on {
         let now_ns = u64::try_from(began.elapsed().as_nanos())?;
         leaf.receive(|packet| reader.packet(now_ns, packet, |_, _| {}))?;
-        reader.request(now_ns).map_or(Ok(()), |lost| leaf.ask(&lost, layout.tree_number, now_ns, to))?;
+        if let Some(lost) = reader.request(now_ns) {
+            // Requests carry the time of day: what was sent a moment ago is answered in full.
+            let sent_ns = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos())?;
+            leaf.ask(&lost, layout.tree_number, sent_ns, to)?;
+        }
         let Some(levels) = reader.book().and_then(Book::levels) else { continue };
         let best = [Side::Buy, Side::Sell].map(|side| levels.best(side).map(|level| level.price.get()));
         goes_on = shown.replace(best) == Some(best) || show(best);

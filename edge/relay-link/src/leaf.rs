@@ -61,7 +61,8 @@ impl Leaf {
         self.socket.address()
     }
 
-    /// Asks a rewinder at this address for messages; the answer comes as packets.
+    /// Asks a rewinder at this address for messages; the answer comes as packets. `now_ns` is the time of day, in ns since the Unix epoch:
+    /// what was sent a moment ago is answered in full, once, and all else with a packet at most.
     pub fn ask(&self, request: &Request, tree: u32, now_ns: u64, to: SocketAddr) -> io::Result<()> {
         let mut bytes = Vec::new();
         Control::Ask(*request).encode(tree, now_ns, &self.key, &mut bytes);

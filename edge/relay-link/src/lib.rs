@@ -41,5 +41,5 @@ pub use look::Lookout;
 pub use outlet_node::OutletNode;
 pub use recall_node::RecallNode;
 pub use relay_node::{NodeCounts, RelayNode};
-pub use rewind::{AskRate, RewindCounts, RewindNode};
+pub use rewind::{AskRate, RewindCounts, RewindNode, STALE_REQUESTS};
 pub use sender_node::SenderNode;

@@ -7,7 +7,6 @@ use walras_feed::control::Control;
 use walras_relay::packet::{PACKET_BYTES_MAX, Packet, TreeKey};
 use walras_relay::reader::Request;
 
-use crate::look::now_ns;
 use crate::socket::Socket;
 
 /// See the module's documentation.
@@ -27,14 +26,15 @@ impl RecallNode {
         Self { socket, key, tree, replicas }
     }
 
-    /// Asks the replica with this number, from 0, which may not be there; its answer comes to [`RecallNode::receive`].
+    /// Asks the replica with this number, from 0, which may not be there; its answer comes to [`RecallNode::receive`]. `now_ns` is the time
+    /// of day, in ns since the Unix epoch: the replica answers in full what was sent a moment ago, and once.
     ///
     /// # Errors
     /// The system does not take the request.
-    pub fn ask(&self, replica: usize, request: &Request) -> io::Result<()> {
+    pub fn ask(&self, replica: usize, request: &Request, now_ns: u64) -> io::Result<()> {
         let Some(to) = self.replicas.get(replica) else { return Ok(()) };
         let mut bytes = Vec::new();
-        Control::Ask(*request).encode(self.tree, now_ns(), &self.key, &mut bytes);
+        Control::Ask(*request).encode(self.tree, now_ns, &self.key, &mut bytes);
         self.socket.send_to(&bytes, *to)
     }
 

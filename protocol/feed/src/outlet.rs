@@ -15,6 +15,7 @@
 use std::collections::BTreeMap;
 
 use walras_fair_access::release::{Hold, HoldCounts, HoldSettings, Refused};
+use walras_relay::kept::KeptTotal;
 use walras_relay::live::split;
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::{Message, Request};
@@ -48,8 +49,12 @@ pub struct OutletSettings {
     pub channels_max: usize,
     /// How much is held, and for how long.
     pub hold: HoldSettings,
+    /// Bytes of a packet at most in answers to readers. What the paths do not take whole the kernel sends in fragments, which costs more.
+    pub packet_bytes: usize,
     /// Bytes of the latest messages of each channel that are kept for readers that ask.
     pub rewind_bytes_max: usize,
+    /// The same of all channels together. Beyond it the channel to which nothing came for longest keeps nothing.
+    pub rewind_total_bytes_max: usize,
     /// How the replicas are asked for what is missing; `None`: they are not.
     pub recall: Option<RecallSettings>,
 }
@@ -62,6 +67,7 @@ pub struct Outlet {
     hold: Hold<Held>,
     /// By channel: what was released.
     released: BTreeMap<u32, Rewinder>,
+    kept: KeptTotal,
     recalls: Option<Recalls>,
     writer: PacketWriter,
     /// Empty.
@@ -91,8 +97,9 @@ impl Outlet {
         let of_relay = RelaySettings { layer: 0, place: 0, tree, hedge: 0, packets_remembered, channels_max };
         let hold = Hold::new(settings.hold);
         let (released, writer, children, spare) = (BTreeMap::new(), PacketWriter::default(), Vec::new(), Vec::new());
-        let recalls = settings.recall.map(Recalls::new);
-        Self { settings, seen: Relay::new(one, of_relay), hold, released, recalls, writer, children, spare }
+        let recalls = settings.recall.map(|recall| Recalls::new(recall).in_packets_of(settings.packet_bytes));
+        let kept = KeptTotal::new(settings.rewind_total_bytes_max);
+        Self { settings, seen: Relay::new(one, of_relay), hold, released, kept, recalls, writer, children, spare }
     }
 
     /// A packet arrives, by a tree or as the answer of a replica. Then call [`Outlet::release`].
@@ -214,7 +221,10 @@ impl Outlet {
 
     /// Notes how far a channel is: earlier messages that did not come are not here, and a reader that asks for them hears so.
     fn miss(&mut self, header: &Header) {
-        self.reach(header.channel, header.first);
+        if self.next_of(header.channel).is_none_or(|next| next < header.first) {
+            let bytes = self.reach(header.channel, header.first).bytes();
+            self.keeps(header.channel, bytes);
+        }
     }
 
     fn keep(&mut self, header: &Header, messages: &[u8]) {
@@ -223,12 +233,25 @@ impl Outlet {
         if header.first == rewinder.next() {
             numbered(header, messages).for_each(|message| rewinder.push(&message));
         }
+        let bytes = rewinder.bytes();
+        self.keeps(header.channel, bytes);
+    }
+
+    /// A channel keeps so many bytes now. Others give way, if all keep too much: what they had the replicas may have.
+    fn keeps(&mut self, channel: u32, bytes: usize) {
+        let Self { released, kept, .. } = self;
+        kept.keeps(channel, bytes);
+        while let Some(idle) = kept.gives_way() {
+            if let Some(rewinder) = released.get_mut(&idle) {
+                rewinder.forget();
+            }
+        }
     }
 
     /// The latest messages of a channel, which is as far as `first` at least. Those before a gap are kept apart.
     fn reach(&mut self, channel: u32, first: u64) -> &mut Rewinder {
         let Self { released, recalls, settings, .. } = self;
-        let new = || Rewinder::new(channel, first, settings.rewind_bytes_max);
+        let new = || Rewinder::new(channel, first, settings.rewind_bytes_max).in_packets_of(settings.packet_bytes);
         let rewinder = released.entry(channel).or_insert_with(new);
         if first > rewinder.next() {
             let before = std::mem::replace(rewinder, new());
@@ -297,6 +320,7 @@ mod tests {
     use std::ops::Range;
 
     use proptest::prelude::*;
+    use walras_relay::packet::PACKET_BYTES_MAX;
 
     use super::*;
 
@@ -332,17 +356,32 @@ mod tests {
             packets_remembered: 64,
             channels_max: 4,
             hold: HoldSettings { held_max: 100, wait_max_ns: 1_000 },
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 16,
+            rewind_total_bytes_max: 1 << 20,
             recall,
         }
     }
 
     /// A packet of one message, whose number is the packet's.
     fn packet(number: u64, release_ns: u64) -> Vec<u8> {
+        packet_of(5, number, release_ns)
+    }
+
+    fn packet_of(channel: u32, number: u64, release_ns: u64) -> Vec<u8> {
         let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
         assert!(writer.push(&number.to_le_bytes()));
         let header =
-            Header { kind: Kind::Data, count: 1, channel: 5, tree: TREE, packet: number, first: number, sent_ns: 1, release_ns };
+            Header { kind: Kind::Data, count: 1, channel, tree: TREE, packet: number, first: number, sent_ns: 1, release_ns };
+        writer.finish(&header, &keys()[0], &mut bytes);
+        bytes
+    }
+
+    /// A heartbeat of channel 5, whose next message has this number.
+    fn heartbeat(number: u64, first: u64) -> Vec<u8> {
+        let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
+        let (kind, packet) = (Kind::Heartbeat, number);
+        let header = Header { kind, count: 0, channel: 5, tree: TREE, packet, first, sent_ns: 1, release_ns: 20 };
         writer.finish(&header, &keys()[0], &mut bytes);
         bytes
     }
@@ -432,21 +471,6 @@ mod tests {
     #[test]
     fn one_that_begins_late_says_what_it_does_not_have() {
         let mut outlet = outlet();
-        let heartbeat = |number, first| {
-            let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
-            let header = Header {
-                kind: Kind::Heartbeat,
-                count: 0,
-                channel: 5,
-                tree: TREE,
-                packet: number,
-                first,
-                sent_ns: 1,
-                release_ns: 20,
-            };
-            writer.finish(&header, &keys()[0], &mut bytes);
-            bytes
-        };
         let request = Request { channel: 5, first: 2, count: 9 };
         assert_eq!(outlet.answer(0, &request, &mut Vec::new()), Answer::Unknown);
         take(&mut outlet, 10, &heartbeat(8, 8)).unwrap();
@@ -523,6 +547,50 @@ mod tests {
             take(&mut outlet, 40, &gone).unwrap();
         }
         assert_eq!((outlet.request(10_000), answered(&mut outlet, 10_000, 4, 2)), (None, Err(Answer::GoneBefore(8))));
+    }
+
+    /// A reader's path need not take longer packets than the venue's paths do.
+    #[test]
+    fn answers_are_as_short_as_the_packets_of_the_venue() {
+        let mut outlet = Outlet::new(OutletSettings { packet_bytes: 200, ..settings(Some(RECALL)) });
+        for number in (1..=40).chain(60..=99) {
+            take(&mut outlet, 10, &packet(number, 10)).unwrap();
+        }
+        assert_eq!(outlet.request(16), Some((0, Request { channel: 5, first: 41, count: 19 })));
+        take(&mut outlet, 20, &again(41..60, 10)).unwrap();
+        leaving(&mut outlet, 20);
+        // From what it kept before the gap, what came back, and what it keeps.
+        for (first, count) in [(1, 59), (41, 19), (60, 40)] {
+            assert_eq!(answered(&mut outlet, 20, first, count), Ok((first..first + u64::from(count)).collect()));
+            let mut packets = Vec::new();
+            assert_eq!(outlet.answer(20, &Request { channel: 5, first, count }, &mut packets), Answer::Sent);
+            assert!(packets.len() > 1 && packets.iter().all(|bytes| bytes.len() <= 200), "{first}: {packets:?}");
+        }
+    }
+
+    /// All channels together have room for five messages.
+    #[test]
+    fn where_all_keep_too_much_the_channel_to_which_nothing_came_for_longest_is_asked_of_replicas() {
+        let mut outlet = Outlet::new(OutletSettings { rewind_total_bytes_max: 5 * 72, ..settings(Some(RECALL)) });
+        let of_other = Request { channel: 6, first: 1, count: 3 };
+        for (channel, number) in [(5, 1), (5, 2), (5, 3), (6, 1), (6, 2)] {
+            take(&mut outlet, 10, &packet_of(channel, number, 10)).unwrap();
+        }
+        leaving(&mut outlet, 10);
+        assert_eq!(answered(&mut outlet, 20, 1, 3), Ok(vec![1, 2, 3]));
+        // A heartbeat is nothing that a reader could miss.
+        take(&mut outlet, 20, &heartbeat(10, 4)).unwrap();
+        leaving(&mut outlet, 20);
+        take(&mut outlet, 21, &packet_of(6, 3, 21)).unwrap();
+        leaving(&mut outlet, 21);
+        assert_eq!(outlet.answer(22, &of_other, &mut Vec::new()), Answer::Sent);
+        assert_eq!(answered(&mut outlet, 22, 1, 3), Err(Answer::Unknown), "a replica is asked");
+        assert_eq!(outlet.request(22), Some((0, Request { channel: 5, first: 1, count: 3 })));
+        // It goes on with what comes next, in the place of the other one's.
+        take(&mut outlet, 30, &packet(4, 30)).unwrap();
+        take(&mut outlet, 30, &packet(5, 30)).unwrap();
+        leaving(&mut outlet, 30);
+        assert_eq!((answered(&mut outlet, 30, 4, 9), outlet.kept.gives_way()), (Ok(vec![4, 5]), None));
     }
 
     /// Fifteen times as much comes at once as there is room for. What is not held comes back from a replica as room gets free.

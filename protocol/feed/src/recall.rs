@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use walras_relay::packet::{Header, TreeKey};
+use walras_relay::packet::{Header, PACKET_BYTES_MAX, TreeKey};
 use walras_relay::reader::{Message, Request};
 use walras_relay::relay::TAKE_OVER;
 use walras_relay::rewinder::{Answer, Rewinder};
@@ -125,6 +125,8 @@ pub struct Recalls {
     back: VecDeque<(u32, u64, u64)>,
     /// What came back and was released, the oldest first.
     kept: VecDeque<Rewinder>,
+    /// Bytes of a packet at most in answers from what is kept.
+    packet_bytes: usize,
     counts: RecallCounts,
 }
 
@@ -138,7 +140,14 @@ impl Recalls {
         let RecallSettings { replicas, tries_max, per_s, .. } = settings;
         assert!(replicas > 0 && per_s > 0 && tries_max as usize >= replicas, "each replica is asked");
         let (known, runs, back, kept) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new(), VecDeque::new());
-        Self { settings, known, runs, begun: 0, used_until_ns: 0, back, kept, counts: RecallCounts::default() }
+        let (packet_bytes, counts) = (PACKET_BYTES_MAX, RecallCounts::default());
+        Self { settings, known, runs, begun: 0, used_until_ns: 0, back, kept, packet_bytes, counts }
+    }
+
+    /// The same one, which answers participants with packets of so many bytes at most.
+    #[must_use]
+    pub fn in_packets_of(self, packet_bytes: usize) -> Self {
+        Self { packet_bytes, ..self }
     }
 
     /// What was asked for so far.
@@ -271,7 +280,8 @@ impl Recalls {
     pub fn keep<'m>(&mut self, channel: u32, first: u64, messages: impl IntoIterator<Item = Message<'m>>) {
         let before = self.kept.iter().position(|kept| kept.channel() == channel && kept.next() == first);
         let kept = before.and_then(|at| self.kept.remove(at));
-        let mut kept = kept.unwrap_or_else(|| Rewinder::new(channel, first, self.settings.kept_bytes_max));
+        let new = || Rewinder::new(channel, first, self.settings.kept_bytes_max).in_packets_of(self.packet_bytes);
+        let mut kept = kept.unwrap_or_else(new);
         messages.into_iter().for_each(|message| kept.push(&message));
         self.keep_run(kept);
     }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use walras_relay::kept::KeptTotal;
 use walras_relay::live::join;
 use walras_relay::packet::{HEADER_BYTES, Header, Kind, PacketWriter, SEAL_BYTES, TreeKey};
 use walras_relay::reader::{Message, Request};
@@ -35,6 +36,8 @@ pub struct SenderSettings {
     pub packet_bytes: usize,
     /// Bytes of the latest messages of each channel that are kept for readers that ask.
     pub rewind_bytes_max: usize,
+    /// The same of all channels together. Beyond it the channel in which nothing was sent for longest keeps nothing.
+    pub rewind_total_bytes_max: usize,
     /// A channel in which so long nothing was sent gets a heartbeat; so long or up to twice as long.
     pub heartbeat_ns: u64,
     /// Bytes of snapshots in a second, at least 1.
@@ -149,6 +152,7 @@ struct Rotation {
 pub struct Sender {
     settings: SenderSettings,
     channels: BTreeMap<ChannelId, Sent>,
+    kept: KeptTotal,
     writer: PacketWriter,
     heartbeat_at_ns: u64,
     rotation: Rotation,
@@ -160,9 +164,9 @@ impl Sender {
     /// One that has sent nothing.
     #[must_use]
     pub fn new(settings: SenderSettings) -> Self {
-        let writer = PacketWriter::up_to(settings.packet_bytes);
+        let (writer, kept) = (PacketWriter::up_to(settings.packet_bytes), KeptTotal::new(settings.rewind_total_bytes_max));
         let (channels, rotation) = (BTreeMap::new(), Rotation::default());
-        Self { settings, channels, writer, heartbeat_at_ns: 0, rotation, state_release_ns: 0 }
+        Self { settings, channels, kept, writer, heartbeat_at_ns: 0, rotation, state_release_ns: 0 }
     }
 
     /// Later packets go by the view of this epoch.
@@ -201,6 +205,8 @@ impl Sender {
             out.write(entry);
         }
         out.finish();
+        let bytes = sent.rewinder.bytes();
+        self.keeps(run.channel, bytes);
     }
 
     /// Keeps messages that another sender of the tree sends, for readers that will ask.
@@ -211,14 +217,20 @@ impl Sender {
             sent.rewinder.push(&Message { number: sent.next, sent_ns, release_ns, bytes });
             sent.next += 1;
         }
+        let bytes = sent.rewinder.bytes();
+        self.keeps(run.channel, bytes);
     }
 
     /// From here on this sender sends in the place of another one. It numbers packets from `first_number` on, which is greater than the
     /// numbers that the other one gave. The time of day will not do: this machine's clock may be behind the other's.
     pub fn take_over(&mut self, first_number: u64) {
         self.settings.first_number = self.settings.first_number.max(first_number);
-        self.channels.retain(|channel, sent| {
+        let Self { channels, kept, .. } = self;
+        channels.retain(|channel, sent| {
             sent.packet = sent.packet.max(first_number);
+            if channel.is_of_snapshots() {
+                kept.keeps(channel.get(), 0);
+            }
             !channel.is_of_snapshots()
         });
         self.rotation = Rotation::default();
@@ -227,7 +239,19 @@ impl Sender {
     /// A channel goes on with message `next`; this sender has none of those before. The channel has heartbeats from now on, by which
     /// readers learn that they miss its last messages.
     pub fn begin(&mut self, channel: ChannelId, next: u64) {
-        Sent::at(&mut self.channels, Run::new(channel, next, &[]), &self.settings);
+        let bytes = Sent::at(&mut self.channels, Run::new(channel, next, &[]), &self.settings).rewinder.bytes();
+        self.keeps(channel, bytes);
+    }
+
+    /// A channel keeps so many bytes now. Others give way, if all keep too much.
+    fn keeps(&mut self, channel: ChannelId, bytes: usize) {
+        let Self { channels, kept, .. } = self;
+        kept.keeps(channel.get(), bytes);
+        while let Some(idle) = kept.gives_way() {
+            if let Some(sent) = ChannelId::new(idle).and_then(|idle| channels.get_mut(&idle)) {
+                sent.rewinder.forget();
+            }
+        }
     }
 
     /// Appends heartbeats of the channels that were quiet, where it is time for them. `elapsed_ns`, which never goes back, says when;
@@ -320,7 +344,9 @@ impl Sender {
         if rotation.sent_bytes == rotation.bytes.len() {
             rotation.channel = None;
         }
-        packets.bytes.len() - before
+        let (written, bytes) = (packets.bytes.len() - before, sent.rewinder.bytes());
+        self.keeps(own, bytes);
+        written
     }
 }
 

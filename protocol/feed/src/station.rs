@@ -202,6 +202,7 @@ mod tests {
             key: key(),
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 16,
+            rewind_total_bytes_max: 1 << 20,
             heartbeat_ns: 1_000,
             snapshot_bytes_per_s: 1_000_000_000,
             rotation_ns_min: 1_000_000_000,
@@ -323,6 +324,32 @@ mod tests {
         station.on_timer((1_000_000, 1_000_000), &mut sent);
         assert!(sent.count() >= 5 + 5, "a snapshot has as many");
         assert!(sent.iter().all(|(_, bytes)| bytes.len() <= 512));
+    }
+
+    /// All markets together have room for eighteen orders.
+    #[test]
+    fn where_all_keep_too_much_the_market_in_which_nothing_happened_for_longest_keeps_nothing() {
+        for part in [Part::Sends, Part::Keeps] {
+            let settings = SenderSettings { rewind_total_bytes_max: 2_000, ..station().sender.settings().clone() };
+            let mut station = Station::new(settings);
+            let market = |at| ChannelId::instrument(View::Orders, InstrumentId(at));
+            let publish = |station: &mut Station, at, number| {
+                let bytes = added(number);
+                station.publish(Run::new(market(at), number, &bytes), part, (number * 10, 0), &mut Packets::default());
+            };
+            let ask = |station: &Station, at, first| {
+                station.answer(&Request { channel: market(at).get(), first, count: 1 }, &mut Vec::new())
+            };
+            for at in 0..3 {
+                (1..=6).for_each(|number| publish(&mut station, at, number));
+            }
+            assert!((0..3).all(|at| ask(&station, at, 1) == Answer::Sent));
+            publish(&mut station, 0, 7);
+            assert_eq!([0, 1, 2].map(|at| ask(&station, at, 1)), [Answer::Sent, Answer::GoneBefore(7), Answer::Sent]);
+            // It goes on, and has room as the others do.
+            publish(&mut station, 1, 7);
+            assert_eq!((ask(&station, 1, 7), ask(&station, 2, 1)), (Answer::Sent, Answer::Sent));
+        }
     }
 
     #[test]

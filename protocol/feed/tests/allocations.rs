@@ -45,6 +45,8 @@ const TREE: u32 = 3;
 const CHANNELS: u64 = 4;
 /// Bytes of the latest messages of a channel: so few that each channel is full after some hundred packets.
 const KEPT_BYTES: usize = 10_000;
+/// Of all channels together: each keeps as much as it may.
+const KEPT_TOTAL_BYTES: usize = 100_000;
 /// Until a channel is full.
 const WARM_UP: usize = 2_000;
 const PACKETS: u64 = 10_000;
@@ -92,7 +94,9 @@ fn an_outlet_allocates_nothing_per_packet() {
         packets_remembered: 1 << 10,
         channels_max: 8,
         hold: HoldSettings { held_max: 64, wait_max_ns: 1_000 },
+        packet_bytes: PACKET_BYTES_MAX,
         rewind_bytes_max: KEPT_BYTES,
+        rewind_total_bytes_max: KEPT_TOTAL_BYTES,
         recall: Some(RecallSettings {
             replicas: 3,
             gap_wait_ns: 100,
@@ -142,6 +146,7 @@ fn a_station_allocates_nothing_per_packet() {
             key: key(),
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: KEPT_BYTES,
+            rewind_total_bytes_max: KEPT_TOTAL_BYTES,
             heartbeat_ns: 1_000_000_000,
             snapshot_bytes_per_s: 1_000_000,
             rotation_ns_min: 1_000_000_000,

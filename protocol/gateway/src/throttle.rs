@@ -85,71 +85,119 @@ impl TokenBucket {
     }
 }
 
-/// How many buckets are checked for idleness when a new caller needs one.
+/// How many callers are looked at when a new one comes.
 const SWEEP_COUNT: usize = 16;
+/// In so many seconds as many callers may take the places of others as there are places.
+const KEPT_S: usize = 4;
+/// One in so many places may be taken by others at once.
+const SHARED_ONE_IN: usize = 16;
+/// A caller that asked more than once keeps its place until it was idle for so long, as far as others give theirs.
+const IDLE_NS: u64 = 60_000_000_000;
 
-/// A bucket for each of a bounded number of callers. A bucket that is full again holds no information, so a new caller may replace
-/// it.
+/// What is known of a caller.
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    bucket: TokenBucket,
+    /// When it asked last.
+    asked_ns: u64,
+    /// Whether it asked more than once.
+    has_returned: bool,
+}
+
+impl Caller {
+    fn stays(&self, now_ns: u64) -> bool {
+        self.has_returned && now_ns < self.asked_ns.saturating_add(IDLE_NS)
+    }
+}
+
+/// A bucket for each of a bounded number of callers. A bucket that is full again holds no information, so a new caller may replace it.
+///
+/// Where none is full, a new caller takes the place of another one all the same: of those that came once, or not for a minute, before
+/// others, and of those that were idle for long before those that were not. For that there is an allowance which all new callers share,
+/// and each of them begins with one token. So no crowd of callers keeps others out for long, and it displaces no caller that comes again
+/// and again.
 #[derive(Clone, Debug)]
 pub struct Throttle<K> {
     rate: Rate,
     max: usize,
-    buckets: BTreeMap<K, TokenBucket>,
-    /// Where the next sweep starts.
+    callers: BTreeMap<K, Caller>,
+    /// Who was looked at last.
     swept: Option<K>,
+    /// What new callers share that take the places of others.
+    shared_rate: Rate,
+    shared: TokenBucket,
+    /// The last time that was given, and how much has passed: none while the clock is set back.
+    last_ns: u64,
+    passed_ns: u64,
 }
 
 impl<K: Copy + Ord> Throttle<K> {
-    /// For `max` callers at a time.
+    /// For `max` callers at a time, at least 1.
     #[must_use]
     pub fn new(rate: Rate, max: usize) -> Self {
-        Self { rate, max, buckets: BTreeMap::new(), swept: None }
+        let max = max.max(1);
+        let at_least_one = |count: usize| NonZeroU32::new(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(NonZeroU32::MIN);
+        let shared_rate = Rate { per_second: at_least_one(max / KEPT_S), burst: at_least_one(max.div_ceil(SHARED_ONE_IN)) };
+        let shared = TokenBucket::full(shared_rate, 0);
+        Self { rate, max, callers: BTreeMap::new(), swept: None, shared_rate, shared, last_ns: 0, passed_ns: 0 }
     }
 
-    /// Takes a caller's tokens, all or none.
+    /// Takes a caller's tokens, all or none. Where the clock was set back, time goes on from there.
     ///
     /// # Errors
-    /// It has fewer, or too many other callers are active.
+    /// It has fewer, or it is new and too many others came lately.
     pub fn take(&mut self, caller: K, now_ns: u64, tokens: u32) -> Result<(), Denied> {
-        if let Some(bucket) = self.buckets.get_mut(&caller) {
-            return bucket.take(self.rate, now_ns, tokens);
+        self.passed_ns = self.passed_ns.saturating_add(now_ns.saturating_sub(self.last_ns));
+        self.last_ns = now_ns;
+        let now_ns = self.passed_ns;
+        if let Some(known) = self.callers.get_mut(&caller) {
+            (known.asked_ns, known.has_returned) = (now_ns, true);
+            return known.bucket.take(self.rate, now_ns, tokens);
         }
-        self.sweep(now_ns);
-        if self.buckets.len() >= self.max {
-            // All remembered callers are active. A bucket can become idle after one token's time at the earliest.
-            let retry_after_ns = Some(PARTS.div_ceil(u64::from(self.rate.per_second.get())));
-            return Err(Denied { retry_after_ns });
-        }
+        let gives_way = self.sweep(now_ns);
         let mut bucket = TokenBucket::full(self.rate, now_ns);
+        if self.callers.len() >= self.max {
+            self.shared.take(self.shared_rate, now_ns, 1)?;
+            if let Some(gone) = gives_way {
+                self.callers.remove(&gone);
+            }
+            bucket.parts = PARTS;
+        }
         let taken = bucket.take(self.rate, now_ns, tokens);
-        self.buckets.insert(caller, bucket);
+        self.callers.insert(caller, Caller { bucket, asked_ns: now_ns, has_returned: false });
         taken
     }
 
     pub(crate) fn forget(&mut self, caller: &K) {
-        self.buckets.remove(caller);
+        self.callers.remove(caller);
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.buckets.len()
+        self.callers.len()
     }
 
-    /// Checks the next few buckets, in rotation, and forgets the full ones.
-    fn sweep(&mut self, now_ns: u64) {
+    /// Looks at the next few callers, in rotation, and forgets those whose buckets are full and who do not stay. Of the others, who gives
+    /// way first.
+    fn sweep(&mut self, now_ns: u64) -> Option<K> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let from = self.swept.map_or(Unbounded, Excluded);
+        let after = self.callers.range((self.swept.map_or(Unbounded, Excluded), Unbounded));
+        let before = self.swept.map(|swept| self.callers.range(..=swept)).into_iter().flatten();
         let mut seen = [None; SWEEP_COUNT];
-        let mut count = 0;
-        for (slot, (&caller, bucket)) in seen.iter_mut().zip(self.buckets.range_mut((from, Unbounded))) {
-            *slot = Some((caller, bucket.is_full(self.rate, now_ns)));
-            count += 1;
+        for (slot, (&caller, known)) in seen.iter_mut().zip(after.chain(before)) {
+            *slot = Some((caller, *known));
         }
-        self.swept = if count < SWEEP_COUNT { None } else { seen[SWEEP_COUNT - 1].map(|(caller, _)| caller) };
-        for (caller, is_full) in seen.into_iter().flatten() {
-            if is_full {
-                self.buckets.remove(&caller);
+        let mut gives_way = None;
+        for (caller, mut known) in seen.into_iter().flatten() {
+            self.swept = Some(caller);
+            let stays = known.stays(now_ns);
+            if !stays && known.bucket.is_full(self.rate, now_ns) {
+                self.callers.remove(&caller);
+            } else {
+                let rank = (stays, known.asked_ns, caller);
+                gives_way = Some(gives_way.map_or(rank, |first: (bool, u64, K)| first.min(rank)));
             }
         }
+        gives_way.map(|(_, _, caller)| caller)
     }
 }
 
@@ -205,18 +253,62 @@ mod tests {
         for caller in 0..40u32 {
             throttle.take(caller, 0, 1).unwrap();
         }
-        assert_eq!(throttle.take(40, 0, 1), denied(1_000_000_000));
         // A caller whom it knows is served all the same.
         assert_eq!(throttle.take(7, 0, 1), Ok(()));
         assert_eq!(throttle.take(7, 0, 1), denied(1_000_000_000));
-        // After a second all but number 7 are idle: newcomers sweep them away, and 7's debt is kept.
-        for newcomer in 41..60 {
+        // No other one has a full bucket. New ones take places, a few at once, and have one token.
+        let taken: Vec<_> = (40..45).map(|caller| throttle.take(caller, 0, 1)).collect();
+        assert_eq!(taken, [Ok(()), Ok(()), Ok(()), denied(100_000_000), denied(100_000_000)]);
+        assert_eq!((throttle.take(40, 0, 1), throttle.len()), (denied(1_000_000_000), 40));
+        // After a second all but number 7 and those are idle: newcomers sweep them away, and 7's debt is kept.
+        for newcomer in 50..69 {
             throttle.take(newcomer, 1_000_000_000, 2).unwrap();
         }
         assert!(throttle.len() <= 40);
         assert_eq!(throttle.take(7, 1_000_000_000, 2), denied(1_000_000_000));
         throttle.forget(&7);
         assert_eq!(throttle.take(7, 1_000_000_000, 2), Ok(()));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_takes_nothing_away() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut throttle = Throttle::new(rate(10, 1), 2);
+        assert_eq!(throttle.take(1, 7_200 * SECOND, 1), Ok(()));
+        assert_eq!(throttle.take(1, SECOND, 1), denied(100_000_000));
+        assert_eq!(throttle.take(1, SECOND + 100_000_000, 1), Ok(()));
+    }
+
+    /// A thousand new callers a second come, each of them once, to 64 places with one token a second. One that was there before is served
+    /// as often as ever, and one that comes then after some tries.
+    #[test]
+    fn callers_that_come_once_keep_nobody_out() {
+        let mut throttle = Throttle::new(rate(1, 3), 64);
+        let (mut flooded, mut tries, mut served_ms) = (0, 0, None);
+        for ms in 0..10_000_u64 {
+            let now_ns = ms * 1_000_000;
+            if ms % 1_000 == 0 {
+                assert_eq!(throttle.take(0, now_ns, 1), Ok(()), "{ms} ms");
+            }
+            match served_ms {
+                None if ms > 5_000 && ms % 7 == 0 => {
+                    tries += 1;
+                    served_ms = throttle.take(1, now_ns, 1).is_ok().then_some(ms);
+                }
+                // It comes back soon, and then each second.
+                Some(served_ms) if (ms - served_ms) % 1_000 == 50 => {
+                    assert_eq!(throttle.take(1, now_ns, 1), Ok(()), "{ms} ms");
+                }
+                None | Some(_) => {}
+            }
+            if ms > 2_000 {
+                flooded += u64::from(throttle.take(10 + ms, now_ns, 1).is_ok());
+            }
+            assert!(throttle.len() <= 64);
+        }
+        assert!(served_ms.is_some(), "not after {tries} tries");
+        // All places, what comes back to each in eight seconds, and what new ones share.
+        assert!((128..=64 + 64 * 8 + 16 * 8 + 4).contains(&flooded), "{flooded} of 8,000");
     }
 
     proptest! {

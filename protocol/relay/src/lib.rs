@@ -5,7 +5,8 @@
 //! - [`packet`]: the frame that travels, once made and never changed on the way: messages of one channel, numbered without gaps.
 //! - [`relay`]: a relay: the first copy of a packet goes on to its children, further copies end.
 //! - [`reader`]: a receiver's end: messages in order, each once, whatever was lost, doubled or reordered.
-//! - [`rewinder`]: the latest messages of a channel, for readers that missed some.
+//! - [`rewinder`]: the latest messages of a channel, for readers that missed some; [`fresh`]: which of their requests are answered in full;
+//!   [`kept`]: how much is kept of all channels together.
 //! - [`deadline`]: when a packet may be released, from the delays that receivers report up the tree.
 //! - [`lateness`]: how late pieces come to receivers that hold them, sampled alike at all of them.
 //!
@@ -44,8 +45,10 @@
 
 pub mod copies;
 pub mod deadline;
+pub mod fresh;
 pub mod keeper;
 pub mod keeping;
+pub mod kept;
 pub mod lateness;
 pub mod live;
 pub mod merge;

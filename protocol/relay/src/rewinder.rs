@@ -109,6 +109,13 @@ impl Rewinder {
         }
     }
 
+    /// Gives up what it keeps, and the memory of it: others need that more. The next message is the same one.
+    pub fn forget(&mut self) {
+        self.first = self.next();
+        (self.stored, self.contents) = (VecDeque::new(), VecDeque::new());
+        (self.gone, self.bytes) = (0, 0);
+    }
+
     /// Answers a reader: writes the packets that have what it asked for, or as much of it as an answer may have.
     pub fn answer(&self, request: &Request, tree: u32, key: &TreeKey, packets: &mut Vec<Vec<u8>>) -> Answer {
         if request.channel != self.channel || request.first >= self.next() || request.count == 0 {
@@ -227,6 +234,25 @@ mod tests {
         let mut packets = Vec::new();
         assert_eq!(rewinder.answer(&Request { channel: 3, first: 1, count: 20 }, 1, &key, &mut packets), Answer::Sent);
         assert_eq!(packets.iter().map(Vec::len).collect::<Vec<_>>(), [460; 5], "four messages each");
+    }
+
+    #[test]
+    fn what_is_forgotten_is_gone_and_later_messages_are_kept() {
+        let key = TreeKey::new([5; 32]);
+        let mut rewinder = Rewinder::new(3, 1, 10 * (MESSAGE_OVERHEAD_BYTES + 1));
+        (1..=25).for_each(|number| rewinder.push(&message(number, &[number as u8])));
+        rewinder.forget();
+        assert_eq!((rewinder.bytes(), rewinder.next(), rewinder.contents.capacity()), (0, 26, 0));
+        let answer = |rewinder: &Rewinder, first, packets: &mut Vec<Vec<u8>>| {
+            rewinder.answer(&Request { channel: 3, first, count: 9 }, 1, &key, packets)
+        };
+        assert_eq!(answer(&rewinder, 25, &mut Vec::new()), Answer::GoneBefore(26));
+        (26..=40).for_each(|number| rewinder.push(&message(number, &[number as u8])));
+        let mut packets = Vec::new();
+        assert_eq!(answer(&rewinder, 35, &mut packets), Answer::Sent);
+        let came = packets.iter().flat_map(|bytes| Packet::decode(bytes, &key).unwrap().messages());
+        let came: Vec<(u64, u8)> = came.map(|(number, bytes)| (number, bytes[0])).collect();
+        assert_eq!(came, (35..=40).map(|number| (number, number as u8)).collect::<Vec<_>>());
     }
 
     #[test]

@@ -679,13 +679,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
 
     /// A command of no session. One that was signed by itself comes with its nonce, and an operator's with the name of its key. Where
     /// a waiter is named it is answered, once.
-    pub fn submit(&mut self, at: GatewayTime, command: Command, mut signed: SignedBy, waiter: Option<WaiterId>) {
+    pub fn submit(&mut self, at: GatewayTime, command: Command, signed: SignedBy, waiter: Option<WaiterId>) {
         self.host.at = at;
-        if let Some(nonce) = &mut signed.nonce {
-            // Where the log is ahead of the clocks, since a leader's was wrong, commands are acceptable by the clocks all the same.
-            let ahead_ns = self.sequencer.engine().time().0.saturating_sub(at.now.0);
-            nonce.until = TimeNs(nonce.until.0.saturating_add(ahead_ns));
-        }
+        let signed = signed.by_the_clocks(self.sequencer.engine().time(), at.now);
         let origin = waiter.map(Origin::Waiter);
         if let Some(fair) = &mut self.host.fair
             && command.is_order()

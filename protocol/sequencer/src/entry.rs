@@ -124,6 +124,16 @@ impl SignedBy {
     pub fn further(&self) -> Self {
         Self { key: self.key, nonce: None }
     }
+
+    /// The same at a time by the clocks. Where the log's time is ahead of them, since a leader's clock was wrong, the command stays
+    /// acceptable for as long by the clocks all the same.
+    #[must_use]
+    pub fn by_the_clocks(mut self, log: TimeNs, now: TimeNs) -> Self {
+        if let Some(nonce) = &mut self.nonce {
+            nonce.until = TimeNs(nonce.until.0.saturating_add(log.0.saturating_sub(now.0)));
+        }
+        self
+    }
 }
 
 /// What is asked, with its place and time in the log.

@@ -102,8 +102,8 @@ impl FeedReader {
         failed.map_or(Ok(taken), Err)
     }
 
-    /// Requests for missed messages, to be sent to the venue or a gateway.
-    fn requests<'py>(&mut self, py: Python<'py>, now_ns: u64) -> Vec<Bound<'py, PyBytes>> {
+    /// Requests for missed messages, to be sent to the venue or a gateway at once. `sent_ns` is the time of day, since the Unix epoch.
+    fn requests<'py>(&mut self, py: Python<'py>, now_ns: u64, sent_ns: u64) -> Vec<Bound<'py, PyBytes>> {
         if !self.can_ask {
             return Vec::new();
         }
@@ -111,7 +111,7 @@ impl FeedReader {
         let asked = self.readers.values_mut().filter_map(|reader| reader.request(now_ns));
         let packet = |request| {
             let mut bytes = Vec::new();
-            Control::Ask(request).encode(tree, now_ns, key, &mut bytes);
+            Control::Ask(request).encode(tree, sent_ns, key, &mut bytes);
             PyBytes::new(py, &bytes)
         };
         asked.map(packet).collect()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -168,6 +169,15 @@ def test_asyncio(venue: FeedVenue) -> None:
                     break
 
     run(play())
+
+
+def test_requests_carry_the_time_of_day() -> None:
+    lines = (pathlib.Path(__file__).parents[3] / "docs" / "market-data-packets.tsv").read_text(encoding="ascii").splitlines()
+    packets = {name: bytes.fromhex(data) for name, data, _ in (line.split("\t") for line in lines[1:])}
+    reader = feed.Reader([feed.by_order(5)], bytes(range(32)), tree=1, from_the_start=True)
+    assert reader.datagram(packets["heartbeat"], now_ns=1_000) == []
+    (request,) = reader.requests(now_ns=1_000_000_000)
+    assert abs(int.from_bytes(request[28:36], "little") - time.time_ns()) < 10**10
 
 
 def test_what_is_wrong_is_said() -> None:

@@ -101,8 +101,11 @@ class Reader:
         return [Message(*taken) for taken in self._native.datagram(now_ns, data)]
 
     def requests(self, now_ns: int | None = None) -> list[bytes]:
-        """Requests for missed messages, to be sent to the venue or a gateway; none before a gap has lasted for 0.3 ms."""
-        return list(self._native.requests(time.monotonic_ns() if now_ns is None else now_ns))
+        """Requests for missed messages, to be sent to the venue or a gateway at once; none before a gap has lasted for 0.3 ms.
+
+        They carry the time of day: the computer's clock must be right within ten seconds, or each request brings one packet at most.
+        """
+        return list(self._native.requests(time.monotonic_ns() if now_ns is None else now_ns, time.time_ns()))
 
     @property
     def wake_ns(self) -> int | None:

@@ -4,6 +4,7 @@ use anyhow::{Context, ensure};
 use serde::Serialize;
 use serde_json::json;
 use walras_gateway::ClientKey;
+use walras_relay_link::Layout;
 use walras_wire::order_entry::ByeReason;
 
 use crate::barrage::{Barrage, Shots};
@@ -124,8 +125,16 @@ impl Aim<'_> {
     }
 
     fn at(&self, address: &str, datagrams: Vec<Vec<u8>>, full_per_second: usize) -> Shots {
-        let per_second = u32::try_from((full_per_second * self.percent).div_ceil(100)).unwrap_or(u32::MAX);
-        Shots::Datagrams { address: address.to_owned(), datagrams, per_second }
+        Shots::Datagrams { address: address.to_owned(), datagrams, per_second: self.per_second(full_per_second) }
+    }
+
+    fn asks(&self, address: &str, tree: &Layout, full_per_second: usize) -> Shots {
+        let per_second = self.per_second(full_per_second);
+        Shots::Asks { address: address.to_owned(), tree: Box::new(tree.clone()), per_second }
+    }
+
+    fn per_second(&self, full: usize) -> u32 {
+        u32::try_from((full * self.percent).div_ceil(100)).unwrap_or(u32::MAX)
     }
 }
 
@@ -390,12 +399,12 @@ pub const ATTACKS: [Attack; 87] = [
     Attack {
         name: "flood_asks",
         group: Group::Flood,
-        about: "4,000 requests a second for missed messages, with the key, at a replica and at a leaf, which asks replicas for old ones",
+        about: "4,000 requests a second for missed messages, half of them old, with the key, at a replica and at a leaf, which asks replicas",
         needs: Needs::Tree,
         plans: |_| Vec::new(),
         shots: |aim| {
             let Some(Ports { leaf_requests, venue_requests, venue, own, .. }) = aim.ports else { return Vec::new() };
-            vec![aim.at(leaf_requests, tree::asks(own), 4_000), aim.at(venue_requests, tree::asks(venue), 4_000)]
+            vec![aim.asks(leaf_requests, own, 4_000), aim.asks(venue_requests, venue, 4_000)]
         },
     },
     Attack {

@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
+use walras_relay_link::Layout;
 use walras_wait::{pause, within};
 
 use crate::batch::{Batch, next_sequence};
 use crate::crowd::{Tally, yield_to_the_venue};
 use crate::good::Entry;
 use crate::limits::{RECOVERY, SOURCES};
+use crate::tree::ask;
 use crate::venue::Participant;
 use crate::wire::{Asker, request};
 
@@ -35,6 +37,15 @@ pub(crate) enum Shots {
         address: String,
         /// In turn.
         datagrams: Vec<Vec<u8>>,
+        /// How many a second.
+        per_second: u32,
+    },
+    /// Requests for missed messages, by those who have the key.
+    Asks {
+        /// Whom they attack.
+        address: String,
+        /// The tree of which they ask.
+        tree: Box<Layout>,
         /// How many a second.
         per_second: u32,
     },
@@ -81,8 +92,12 @@ impl Barrage {
     pub(crate) fn begin(shots: Shots) -> anyhow::Result<Self> {
         let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&sent));
-        let (address, datagrams, per_second) = match shots {
-            Shots::Datagrams { address, datagrams, per_second } => (address, datagrams, per_second),
+        let (address, datagram, per_second): (_, Box<dyn Fn(usize) -> Vec<u8> + Send>, _) = match shots {
+            Shots::Datagrams { address, datagrams, per_second } => {
+                ensure!(!datagrams.is_empty(), "a barrage needs something to send");
+                (address, Box::new(move |number: usize| datagrams[number % datagrams.len()].clone()), per_second)
+            }
+            Shots::Asks { address, tree, per_second } => (address, Box::new(move |number: usize| ask(&tree, number)), per_second),
             Shots::Receivers { addresses } => {
                 let bind = |address: &SocketAddr| UdpSocket::bind(address).with_context(|| format!("a receiver at {address}"));
                 let sockets = addresses.iter().map(bind).collect::<anyhow::Result<Vec<_>>>()?;
@@ -110,7 +125,6 @@ impl Barrage {
             }
         };
         let address: SocketAddr = address.parse().with_context(|| format!("{address} is no address"))?;
-        ensure!(!datagrams.is_empty(), "a barrage needs something to send");
         let of = |number: u8| UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2 + number), 0)).context("a source of datagrams");
         let sources = (0..SOURCES).map(of).collect::<anyhow::Result<Vec<_>>>()?;
         sources.iter().try_for_each(|source| source.set_nonblocking(true))?;
@@ -127,7 +141,7 @@ impl Barrage {
                     due -= 1.0;
                     // If the kernel does not take a datagram, it is lost.
                     let source = &sources[number % sources.len()];
-                    let _ = source.send_to(&datagrams[number / sources.len() % datagrams.len()], address);
+                    let _ = source.send_to(&datagram(number / sources.len()), address);
                     number += 1;
                     count.fetch_add(1, SeqCst);
                 }

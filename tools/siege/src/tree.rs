@@ -136,7 +136,7 @@ pub(crate) fn cut(ports: &Ports) -> Vec<Vec<u8>> {
 
 /// The same of a request for messages.
 pub(crate) fn cut_asks(layout: &Layout) -> Vec<Vec<u8>> {
-    asks(layout).first().map(|whole| broken(whole)).unwrap_or_default()
+    broken(&ask(layout, 0))
 }
 
 fn broken(whole: &[u8]) -> Vec<Vec<u8>> {
@@ -150,16 +150,16 @@ fn broken(whole: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Requests for messages: of channels that exist and do not, from the beginning, from the end, for more than an answer may hold, and for
-/// single ones, of which a leaf keeps the latest.
-pub(crate) fn asks(layout: &Layout) -> Vec<Vec<u8>> {
-    let requests = [(0x0100_0000, 1, 1), (0x0100_0000, 1, u16::MAX), (0x0100_0000, u64::MAX, 9), (7, 1, 1), (u32::MAX, 0, 0)];
-    let ask = |(channel, first, count)| {
-        let mut bytes = Vec::new();
-        Control::Ask(Request { channel, first, count }).encode(layout.tree_number, 1, &layout.key, &mut bytes);
-        bytes
-    };
-    requests.into_iter().chain((2..200).map(|first| (0x0100_0000, first, 1))).map(ask).collect()
+/// The request with this number for messages, in turn: of channels that exist and do not, from the beginning, from the end, for more than
+/// an answer may hold, and for single ones, of which a leaf keeps the latest. Each has the time of now, and then once more one of long ago.
+pub(crate) fn ask(layout: &Layout, number: usize) -> Vec<u8> {
+    let odd = [(0x0100_0000, 1, 1), (0x0100_0000, 1, u16::MAX), (0x0100_0000, u64::MAX, 9), (7, 1, 1), (u32::MAX, 0, 0)];
+    let single = (2..200).map(|first| (0x0100_0000, first, 1));
+    let (channel, first, count) = odd.into_iter().chain(single).nth(number / 2 % (odd.len() + 198)).unwrap_or(odd[0]);
+    let sent_ns = if number.is_multiple_of(2) { walras_access::now().0 } else { 1 };
+    let mut bytes = Vec::new();
+    Control::Ask(Request { channel, first, count }).encode(layout.tree_number, sent_ns, &layout.key, &mut bytes);
+    bytes
 }
 
 fn packet(layout: &Layout, channel: u32, number: u64, key: &TreeKey) -> Vec<u8> {

@@ -2,8 +2,10 @@
 
 import type { ClusterView, FairAccessView, Latency, RelayNode, RelayTree } from "walras";
 import { client } from "../api/client.ts";
+import { group } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
 import { errorText } from "../texts/error-text.ts";
+import { t } from "../texts/index.ts";
 
 const ASK_EVERY_MS = 1_000;
 /** Whether the venue has fair access is known a moment after the page has begun. So long is that waited for. */
@@ -83,9 +85,33 @@ export function treesOf({ tree = null, parallel_trees: others = [] }: ClusterVie
   return tree === null ? [] : [tree, ...others];
 }
 
-/** Relays of a tree that do not answer. Pure. */
-export function silentRelays({ relays }: RelayTree): number {
-  return relays.filter(({ answers }) => !answers).length;
+/** Why packets do not go by a relay. */
+export type OutBecause = NonNullable<RelayNode["out_because"]>;
+
+/** Relays that are named; more are counted. */
+const NAMED_MAX = 4;
+
+/** As the venue says, or because it does not answer; null where packets go by it. Pure. */
+function outBecause({ out_because: why, answers }: RelayNode): OutBecause | null {
+  return why ?? (answers ? null : "silent");
+}
+
+/** Relays of a tree that are out, or do not answer. Pure. */
+export function relaysOut({ relays }: RelayTree): { layer: number; place: number; why: OutBecause }[] {
+  return relays.flatMap((relay) => {
+    const why = outBecause(relay);
+    return why === null ? [] : [{ layer: relay.layer, place: relay.place, why }];
+  });
+}
+
+/** The same in words; empty where there are none. Pure. */
+export function outWords(tree: RelayTree): string {
+  const { network: words } = t;
+  const out = relaysOut(tree);
+  const named = out.slice(0, NAMED_MAX).map(({ layer, place, why }) => words.relayOut(String(layer), String(place), words.outBecause[why]));
+  const more = out.length - named.length;
+  if (named.length === 0) return "";
+  return words.relaysOut([...named, ...(more === 0 ? [] : [words.count(group(String(more)))])].join("; "));
 }
 
 export interface Node {
@@ -98,6 +124,8 @@ export interface Node {
   label: string;
   /** What a relay said of itself; `undefined` where it has not been asked yet, or is none. */
   said?: RelayNode | undefined;
+  /** Why packets do not go by a relay. */
+  out: OutBecause | null;
   /** So many nodes are drawn as this one: those for which there is no room. */
   stands: number;
 }
@@ -123,16 +151,18 @@ const EDGES_MAX = 240;
 /** What is drawn, of the relay trees this one. Pure. */
 export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluster.tree): Picture {
   const { replica: me, leader, replicas, gateways = [] } = cluster;
-  const node = (id: string, kind: Node["kind"], isUp: boolean, label: string): Node => ({ id, kind, isUp, label, leads: false, isHere: false, stands: 1 });
+  const node = (id: string, kind: Node["kind"], isUp: boolean, label: string): Node => ({ id, kind, isUp, label, leads: false, isHere: false, out: null, stands: 1 });
   const leaves = gateways.map(({ gateway, is_linked }) => node(`gateway ${gateway}`, "gateway", is_linked, String(gateway)));
   const members = replicas.map(({ replica, is_linked }) => ({ ...node(`replica ${replica}`, "replica", is_linked, String(replica)), leads: replica === leader, isHere: replica === me }));
   const relays = new Map((shown?.relays ?? []).map((relay) => [`${relay.layer} ${relay.place}`, relay]));
   const layers = (shown?.layers ?? []).map((count, layer, all) =>
     Array.from({ length: count }, (_, place) => {
       const said = relays.get(`${layer} ${place}`);
+      const out = said ? outBecause(said) : null;
       return {
-        ...node(`layer ${layer} ${place}`, layer === all.length - 1 ? "receiver" : "relay", said?.answers ?? true, `${place}`),
+        ...node(`layer ${layer} ${place}`, layer === all.length - 1 ? "receiver" : "relay", out === null, `${place}`),
         said,
+        out,
       };
     }));
   const columns = [leaves, members, ...layers].map(fitted);

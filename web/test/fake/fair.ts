@@ -5,7 +5,7 @@ import type {
 } from "walras";
 import { Random } from "../../../sdk/typescript/test/random.ts";
 import {
-  cluster, gatewayFigures, relayNode, relayTree, releaseFigures, releaseJudged, replica, sequencerFigures, silentRelay,
+  cluster, gatewayFigures, muteRelay, relayNode, relayTree, releaseFigures, releaseJudged, replica, sequencerFigures, silentRelay,
 } from "../whole.ts";
 
 const TARGET_PPM = 10_000;
@@ -17,10 +17,10 @@ const STAGES: [stage: StageTimes["stage"], medianNs: number, spread: number][] =
   ["order", 780 * US, 0.35], ["request", 930 * US, 0.4], ["publish", 640 * US, 0.4], ["release", 1_900 * US, 0.2],
 ];
 
-/** All but the first answer. */
+/** All but the first answer. The third forwards nothing. */
 function relaysOf(layers: number[]): RelayNode[] {
   const all = layers.slice(0, -1).flatMap((count, layer) => Array.from({ length: count }, (_, place) => ({ layer, place })));
-  return all.map((at, number) => (number === 0 ? silentRelay(at) : relayNode(at)));
+  return all.map((at, number) => (number === 0 ? silentRelay(at) : number === 2 ? muteRelay(at) : relayNode(at)));
 }
 
 export class FakeFair {
@@ -39,7 +39,7 @@ export class FakeFair {
   /** Of a relay tree, and how many packets came to its receivers after their release time. */
   layers: number[] = [];
   latePackets = 0;
-  /** Layers of further trees. The first relay of each of these does not answer. */
+  /** Layers of further trees. The first relay of each of these does not answer, and the third forwards nothing. */
   parallelLayers: number[][] = [];
   /** Orders so far. */
   steps = 0;

@@ -24,7 +24,7 @@ use walras_relay::reader::Request;
 use walras_relay::relay::Arrival;
 use walras_relay::rewinder::Answer;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, Layout, Leaf, OutletNode, RecallNode, RewindNode};
+use walras_relay_link::{AskRate, Layout, Leaf, OutletNode, RecallNode, RewindNode, STALE_REQUESTS};
 use walras_replica::PublicationMark;
 use walras_strategies::inbox::{self, Inbox};
 
@@ -195,7 +195,9 @@ impl MarketDataOutlet {
                 packets_remembered: PACKETS_REMEMBERED,
                 channels_max: CHANNELS_MAX,
                 hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: options.wait_max_ns },
+                packet_bytes: options.packet_bytes,
                 rewind_bytes_max: options.kept_bytes,
+                rewind_total_bytes_max: options.kept_total_bytes,
                 recall: recall(options),
             })),
             marks: Mutex::new(VecDeque::new()),
@@ -369,7 +371,7 @@ impl Leaving {
         for (replica, request) in requests.drain(..) {
             if let Some(recalls) = recalls {
                 // Where the system does not take it, another replica is asked later.
-                let _ = recalls.ask(replica, &request);
+                let _ = recalls.ask(replica, &request, walras_access::now().0);
             }
         }
         // Those in the process hear of it as the others do: once it may leave. What is published at an entry has left by then.
@@ -451,20 +453,24 @@ fn spin(mut incoming: Vec<Incoming>, mut leaving: Leaving, shared: &Shared) {
 
 /// Answers participants that missed messages, until the gateway ends.
 fn answer_requests(mut node: RewindNode, shared: &Shared) {
+    let mut has_stale = false;
     while !shared.is_over.load(Ordering::Relaxed) {
-        let now_ns = || shared.clock.now_ns().unwrap_or(0);
         let answers = |request: &Request, answer: &mut Vec<Vec<u8>>| {
             let mut outlet = shared.lock();
-            let answered = outlet.answer(now_ns(), request, answer);
+            let answered = outlet.answer(shared.clock.now_ns().unwrap_or(0), request, answer);
             if answered == Answer::Unknown && outlet.request_ns().is_some() {
                 // A replica may have to be asked.
                 shared.came.notify_all();
             }
             answered
         };
-        if let Err(error) = node.step(now_ns, answers) {
+        // Participants stamp their requests with the time of day, which the venue's need not be.
+        if let Err(error) = node.step(|| walras_access::now().0, answers) {
             warn!("requests for missed market data are not answered any more: {error}");
             return;
+        }
+        if node.counts().stale > 0 && !std::mem::replace(&mut has_stale, true) {
+            info!("requests for missed market data come {STALE_REQUESTS}");
         }
     }
 }

@@ -10,7 +10,7 @@ use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::reader::MarketReader;
 use walras_feed::recall::RecallSettings;
 use walras_feed::sender::{Packets, Sender};
-use walras_relay::packet::{Packet, TreeKey};
+use walras_relay::packet::{PACKET_BYTES_MAX, Packet, TreeKey};
 use walras_relay::reader::Request;
 use walras_relay::rewinder::Answer;
 use walras_relay::tree::Tree;
@@ -63,7 +63,9 @@ impl Gateway {
             packets_remembered: 1 << 12,
             channels_max: 4,
             hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: 10 * ROUND_NS },
+            packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 20,
+            rewind_total_bytes_max: 1 << 20,
             recall: Some(RECALL),
         });
         let recalls = RecallNode::new(socket(Offload::None), key(), TREE, vec![replica.address().unwrap()]);
@@ -96,7 +98,7 @@ impl Gateway {
     fn recall(&mut self, now_ns: &mut u64, replica: &mut RewindNode, sender: &Sender) {
         let began = Instant::now();
         while let Some((asked, request)) = self.outlet.request(*now_ns) {
-            self.recalls.ask(asked, &request).unwrap();
+            self.recalls.ask(asked, &request, *now_ns).unwrap();
             let mut count = 0;
             let answer = |request: &Request, packets: &mut Vec<Vec<u8>>| {
                 let answer = sender.answer(request, packets);

@@ -17,12 +17,15 @@ use walras_feed::recall::{RecallCounts, RecallSettings};
 use walras_feed::sender::{Packets, Sender, SenderSettings};
 use walras_relay::keeper::{KeeperSettings, OutBecause};
 use walras_relay::keeping::Keeping;
+use walras_relay::live::join;
 use walras_relay::packet::{PACKET_BYTES_MAX, Packet, TreeKey};
-use walras_relay::reader::ReaderSettings;
+use walras_relay::reader::{ReaderSettings, Request};
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::Tree;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, KeeperNode, Leaf, Lookout, NodeCounts, RecallNode, RelayNode, RewindNode, SenderNode};
+use walras_relay_link::{
+    AskRate, KeeperNode, Leaf, Lookout, NodeCounts, RecallNode, RelayNode, RewindCounts, RewindNode, SenderNode,
+};
 use walras_types::{
     AccountId, Allocation, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks,
     RiskLimits, Side, SizeLots, Symbol, TimeNs,
@@ -67,6 +70,7 @@ impl Venue {
             key: key(),
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 20,
+            rewind_total_bytes_max: 1 << 20,
             heartbeat_ns: 1_000_000_000,
             snapshot_bytes_per_s: 1_000_000,
             rotation_ns_min: 0,
@@ -446,10 +450,11 @@ fn a_reader_that_missed_packets_asks_and_one_that_asks_too_often_waits() {
     assert!(reader.book().is_some_and(Book::is_whole));
     // What was never said has no answer, and what somebody else sealed is no request.
     let other = Leaf::new(socket(Offload::None), TreeKey::new([1; 32]));
-    let request = walras_relay::reader::Request { channel: channel().get(), first: 1, count: 1 };
+    let request = Request { channel: channel().get(), first: 1, count: 1 };
     other.ask(&request, TREE, now_ns, rewinder.address().unwrap()).unwrap();
     assert!(rewinder.step(|| now_ns, |request, answer| venue.sender.answer(request, answer)).unwrap());
-    for _ in 0..10 {
+    for later_ns in 1..=10 {
+        now_ns += later_ns;
         leaf.ask(&request, TREE, now_ns, rewinder.address().unwrap()).unwrap();
         assert!(rewinder.step(|| now_ns, |request, answer| venue.sender.answer(request, answer)).unwrap());
     }
@@ -460,6 +465,42 @@ fn a_reader_that_missed_packets_asks_and_one_that_asks_too_often_waits() {
     let mut bytes = Vec::new();
     gone.encode(TREE, 1, &key(), &mut bytes);
     assert_eq!(Control::decode(&Packet::decode(&bytes, &key()).unwrap()), Some(gone));
+}
+
+/// Somebody without the key has seen a request, and sends it again from an address that is another's. The reader is answered in full; what
+/// was sent before, or has no time of now, brings a packet at most, and all of that together few.
+#[test]
+fn a_request_that_is_sent_again_brings_next_to_nothing() {
+    const NOW: u64 = 1_700_000_000_000_000_000;
+    let mut venue = Venue::new();
+    venue.orders(40);
+    let rate = AskRate { per_s: 10, burst: 5, sources_max: 4 };
+    let mut rewinder = RewindNode::new(socket(Offload::None), key(), TREE, rate);
+    let (to, [reader, victim]) = (rewinder.address().unwrap(), [(); 2].map(|()| socket(Offload::None)));
+    let request = |first, tree, sent_ns| {
+        let mut bytes = Vec::new();
+        Control::Ask(Request { channel: channel().get(), first, count: 500 }).encode(tree, sent_ns, &key(), &mut bytes);
+        bytes
+    };
+    // Packets that come to where a request seems to be from.
+    let mut brings = |from: &Socket, bytes: &[u8], now_ns: u64| {
+        from.send_to(bytes, to).unwrap();
+        assert!(rewinder.step(|| now_ns, |request, answer| venue.sender.answer(request, answer)).unwrap());
+        let mut buffer = [0; PACKET_BYTES_MAX];
+        std::iter::from_fn(|| from.receive_from(&mut buffer).unwrap().map(|_| ())).count()
+    };
+    let seen = request(1, TREE, NOW);
+    assert_eq!(brings(&reader, &seen, NOW), 16);
+    let again: Vec<usize> = (0..20).map(|later_ns| brings(&victim, &seen, NOW + later_ns)).collect();
+    assert_eq!((again.iter().sum::<usize>(), again.iter().max()), (5, Some(&1)), "{again:?}");
+    // It takes nothing away from readers.
+    assert_eq!(brings(&reader, &request(17, join(TREE, 3), NOW + 30), NOW + 30), 16, "in any view");
+    let late = NOW + 20_000_000_000;
+    assert_eq!(brings(&victim, &seen, late), 1, "it is old");
+    assert_eq!(brings(&reader, &request(1, TREE, 0), late), 1, "it says no time");
+    assert_eq!(brings(&reader, &request(1, TREE + 1, late), late), 0, "it is for another tree");
+    let RewindCounts { answered, stale, too_often, refused } = rewinder.counts();
+    assert_eq!((answered, stale, too_often, refused), (9, 7, 15, 1));
 }
 
 /// A leaf gateway lost packets on all paths, and one of two replicas is silent. The other one has the messages, so that the gateway's
@@ -481,7 +522,9 @@ fn a_gateway_gets_what_it_lost_from_a_replica() {
         packets_remembered: 64,
         channels_max: 4,
         hold: HoldSettings { held_max: 100, wait_max_ns: 1_000 },
+        packet_bytes: PACKET_BYTES_MAX,
         rewind_bytes_max: 1 << 20,
+        rewind_total_bytes_max: 1 << 20,
         recall: Some(RecallSettings {
             replicas: 2,
             gap_wait_ns: 10,
@@ -511,7 +554,7 @@ fn a_gateway_gets_what_it_lost_from_a_replica() {
         }
         now_ns += 1_000;
         while let Some((replica, request)) = outlet.request(now_ns) {
-            recalls.ask(replica, &request).unwrap();
+            recalls.ask(replica, &request, now_ns).unwrap();
             if replica == 1 {
                 assert!(rewinder.step(|| now_ns, |request, answer| venue.sender.answer(request, answer)).unwrap());
             }

@@ -97,6 +97,7 @@ impl Branch {
             key: key(),
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 20,
+            rewind_total_bytes_max: 1 << 20,
             heartbeat_ns: SECOND_NS,
             snapshot_bytes_per_s: 100_000_000,
             rotation_ns_min: SECOND_NS,

@@ -94,6 +94,7 @@ impl World {
             key,
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max,
+            rewind_total_bytes_max: 1 << 30,
             heartbeat_ns: 2_000_000,
             snapshot_bytes_per_s: 4_000_000,
             rotation_ns_min: 0,

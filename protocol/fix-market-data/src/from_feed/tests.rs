@@ -113,6 +113,7 @@ impl Venue {
             key: TreeKey::new([1; 32]),
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max: 1 << 16,
+            rewind_total_bytes_max: 1 << 20,
             heartbeat_ns: 20 * MS,
             snapshot_bytes_per_s: 1 << 20,
             rotation_ns_min: 100 * MS,

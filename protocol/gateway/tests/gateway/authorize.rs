@@ -338,6 +338,13 @@ fn cancels_have_an_allowance_of_their_own() {
 }
 
 #[test]
+fn the_addresses_of_a_network_of_ipv6_are_one_source() {
+    assert_eq!(source("2001:db8:0:7::1"), source("2001:db8:0:7:ffff::9"));
+    assert_ne!(source("2001:db8:0:7::1"), source("2001:db8:0:8::1"));
+    assert_eq!(source("::ffff:10.0.0.1"), source("10.0.0.1"), "an address of IPv4 is the same at a socket of IPv6");
+}
+
+#[test]
 fn what_comes_by_the_operators_port_has_an_allowance_of_its_own() {
     let config = GatewayConfig { source_rate: Rate::new(1, 2).unwrap(), ..GatewayConfig::new(START) };
     let mut setup = setup_with(Algorithm::HmacSha256, config);

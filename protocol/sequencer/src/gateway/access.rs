@@ -678,7 +678,10 @@ pub fn open_session<O>(
     let command = Command::Session(SessionCommand::Open(open));
     match usage {
         SessionUse::Shared | SessionUse::Alone => sequencer.submit(now, None, &command, Some(origin)),
-        SessionUse::AloneOnce => sequencer.submit_signed(now, &logon_nonce(open, logon_seq), &command, Some(origin)),
+        SessionUse::AloneOnce => {
+            let signed = logon_nonce(open, logon_seq).by_the_clocks(sequencer.engine().time(), now);
+            sequencer.submit_signed(now, &signed, &command, Some(origin))
+        }
     }
 }
 

@@ -154,7 +154,7 @@ export const machines: typeof en = {
     treeChoice: "Gezeichneter Relay-Baum",
     treeChoiceTitle: "Märkte sind nach ihren Nummern auf die Bäume verteilt. Die Zahlen darüber gelten für alle Bäume.",
     treeOf: (number) => `Baum ${number}`,
-    treeSilent: (number, relays) => `Baum ${number} (${relays} ohne Antwort)`,
+    treeOut: (number, relays) => `Baum ${number} (${relays} gestört)`,
     spoken: (gateways, replicas, tree) => `${gateways}; ${replicas}; ${tree}.`,
     name: "Gateway",
     link: "Verbindung",
@@ -164,7 +164,13 @@ export const machines: typeof en = {
     overtaken: "Überholt",
     linked: "Verbunden",
     notLinked: "Nicht verbunden",
-    silent: "antwortet nicht",
+    outBecause: {
+      silent: "antwortet nicht",
+      unaware: "übernimmt die Sicht des Baums nicht",
+      mute: "antwortet und leitet nichts weiter",
+    },
+    relayOut: (layer, place, why) => `Ebene ${layer}, Platz ${place}: ${why}`,
+    relaysOut: (list) => `Gestörte Relays: ${list}.`,
     relaySaid: (packets, hedges, lost, transit) =>
       `${packets} Pakete, ${hedges} davon über eine Absicherung, ${lost} verloren, ${transit} vom Sender`,
     belowHere: "diesem Replikat",

@@ -3,7 +3,7 @@
 import type { RelayTree } from "walras";
 import { byId, h, setText, svg } from "../../base/dom.ts";
 import { group, showSpan } from "../../base/format.ts";
-import { type Node, pictureOf, silentRelays, treesOf } from "../../state/network.ts";
+import { type Node, outWords, pictureOf, relaysOut, treesOf } from "../../state/network.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { shownView } from "../view-tabs.ts";
@@ -26,6 +26,8 @@ export function treeView(venue: Venue): void {
   const choice = h("select", { id: "tree-choice", "aria-label": words.treeChoice });
   const chooser = h("label.compact", { title: words.treeChoiceTitle, hidden: true }, choice);
   byId("tree-words").append(note, chooser);
+  const out = h("p.sell", { id: "tree-out", role: "status", hidden: true });
+  host.before(out);
   choice.addEventListener("change", () => {
     venue.network.shownTree.value = choice.selectedIndex;
   });
@@ -43,6 +45,9 @@ export function treeView(venue: Venue): void {
     showChoice(choice, trees, shown);
     const copies = tree === null ? 0 : tree.hedge + 1;
     setText(note, tree === null ? words.noTree : copies === 1 ? words.onePath : words.paths(String(copies)));
+    const whoIsOut = tree === null ? "" : outWords(tree);
+    setText(out, whoIsOut);
+    out.hidden = whoIsOut === "";
     const picture = pictureOf(look.cluster, tree);
     const state = JSON.stringify([picture, width, height]);
     if (state === drawn) return;
@@ -94,12 +99,12 @@ export function treeView(venue: Venue): void {
   shownView.watch(draw);
 }
 
-/** The trees by their numbers. One with relays that do not answer says so, also while another one is drawn. */
+/** The trees by their numbers. One with relays that are out says so, also while another one is drawn. */
 function showChoice(choice: HTMLSelectElement, trees: RelayTree[], shown: number): void {
   trees.forEach((tree, at) => {
     if (!choice.options[at]) choice.append(h("option", { value: String(at) }));
-    const [option, silent] = [choice.options[at], silentRelays(tree)];
-    if (option) setText(option, silent === 0 ? words.treeOf(String(tree.tree)) : words.treeSilent(String(tree.tree), String(silent)));
+    const [option, out] = [choice.options[at], relaysOut(tree).length];
+    if (option) setText(option, out === 0 ? words.treeOf(String(tree.tree)) : words.treeOut(String(tree.tree), String(out)));
   });
   while (choice.options.length > trees.length) choice.remove(choice.options.length - 1);
   if (choice.selectedIndex !== shown) choice.selectedIndex = shown;
@@ -120,7 +125,7 @@ function nodeParts(node: Node, { x, y }: Place, isWide: boolean): SVGElement[] {
   const circle = svg("circle", { cx: x, cy: y, r, class: classes });
   const name = { gateway: words.name, replica: words.replicasHead, relay: words.relaysOne, receiver: words.receivers }[node.kind];
   const title = svg("title");
-  const trouble = node.kind === "relay" ? words.silent : words.notLinked;
+  const trouble = node.out === null ? words.notLinked : words.outBecause[node.out];
   title.textContent = `${name} ${node.label}${node.isUp ? "" : `: ${trouble}`}${saidOf(node)}${node.stands > 1 ? `, ${words.count(String(node.stands - 1))}` : ""}`;
   circle.append(title);
   const parts: SVGElement[] = [circle];

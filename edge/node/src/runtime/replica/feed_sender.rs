@@ -22,7 +22,7 @@ use walras_relay::lateness::Pieces;
 use walras_relay::live::Live;
 use walras_relay::rewinder::Answer;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, Heard, KeeperNode, Layout, Lookout, RewindNode, SenderNode};
+use walras_relay_link::{AskRate, Heard, KeeperNode, Layout, Lookout, RewindNode, STALE_REQUESTS, SenderNode};
 use walras_replica::{FeedPart, FeedPiece, FeedRun};
 use walras_sequencer::ReceiverSample;
 
@@ -121,6 +121,7 @@ impl FeedSender {
             key: first.key.clone(),
             packet_bytes: options.packet_bytes,
             rewind_bytes_max: options.kept_bytes,
+            rewind_total_bytes_max: options.kept_total_bytes / first.trees.count() as usize,
             heartbeat_ns: nanoseconds(options.heartbeat),
             snapshot_bytes_per_s: (options.snapshot_bytes_per_s / u64::from(first.trees.count())).max(1),
             rotation_ns_min: nanoseconds(options.rotation),
@@ -166,7 +167,7 @@ impl FeedSender {
         }
         if let Some(socket) = requests {
             let rate = AskRate { per_s: options.requests_per_s, burst: options.requests_per_s, sources_max: SOURCES_MAX };
-            let node = RewindNode::new(socket, first.key.clone(), first.tree_number, rate);
+            let node = RewindNode::new(socket, first.key.clone(), first.tree_number, rate).of_trees(first.trees);
             let (is_over, counts, trees) = (Arc::clone(&is_over), Arc::clone(&branches[0].counts), first.trees);
             threads.push(spawn("feed-requests", move || answer_requests(node, (trees, &stations), &is_over, &counts))?);
         }
@@ -451,6 +452,7 @@ fn answer_requests(
     is_over: &AtomicBool,
     counts: &Counts,
 ) {
+    let mut has_stale = false;
     while !is_over.load(Ordering::Relaxed) {
         let answered = node.step(now_ns, |request, answer| {
             let channel = ChannelId::new(request.channel);
@@ -463,5 +465,8 @@ fn answer_requests(
         }
         counts.asked.store(node.counts().answered, Ordering::Relaxed);
         counts.asked_too_often.store(node.counts().too_often, Ordering::Relaxed);
+        if node.counts().stale > 0 && !std::mem::replace(&mut has_stale, true) {
+            info!("requests for messages of the binary feed come {STALE_REQUESTS}");
+        }
     }
 }

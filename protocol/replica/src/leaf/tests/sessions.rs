@@ -106,6 +106,21 @@ fn the_way_from_the_leaf_is_known_at_the_replica_above() {
     }
 }
 
+/// A leader's clock was an hour ahead. The log's time stands still until the clocks have caught up, and logons are judged by the clocks.
+#[test]
+fn signed_logons_are_taken_while_the_log_is_ahead_of_the_clocks() {
+    for to in [LEAF, 1, 2, 3] {
+        let mut world = World::new();
+        world.stamp_ahead(3_600_000 * MS);
+        let mut client = desk();
+        let first = log_on(&mut world, to, &mut client, false);
+        assert!(client.is_logged_on && !world.is_over(first), "at {to}: {:?}", client.logouts);
+        let mut other = Client::new("OTHER", "WALRAS", "");
+        log_on(&mut world, to, &mut other, true);
+        assert!(other.is_logged_on, "at {to}: {:?}", other.logouts);
+    }
+}
+
 /// Each logon is sent all reports of its account that are kept.
 #[test]
 fn logons_that_are_sent_too_many_past_reports_wait_and_others_do_not() {

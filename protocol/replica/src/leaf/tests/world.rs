@@ -192,6 +192,16 @@ impl World {
         self.pass(5 * MS);
     }
 
+    /// The leader stamps an entry by a clock that is so far ahead, and which is right again after that.
+    pub(super) fn stamp_ahead(&mut self, ns: u64) {
+        let (leader, now) = (self.leader().unwrap(), at(self.now_ns));
+        let replica = self.replicas.get_mut(&leader).unwrap();
+        let ahead = GatewayTime { now: TimeNs(now.now.0 + ns), ..now };
+        replica.submit(ahead, Command::Venue(VenueCommand::Tick), SignedBy::NOBODY, None);
+        let log = ahead.now;
+        self.wait("the log is ahead", |world| world.replicas.values().all(|replica| replica.engine().time() >= log));
+    }
+
     /// Account 1 sells at this price or above.
     pub(super) fn sell(&mut self, order: u64, price: i64, size: u64) {
         let Some(leader) = self.leader() else { return };

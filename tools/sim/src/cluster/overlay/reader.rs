@@ -8,14 +8,14 @@ use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::reader::MarketReader;
 use walras_feed::sender::Packets;
 use walras_relay::live::split;
-use walras_relay::packet::{Header, Kind, Packet, PacketWriter};
+use walras_relay::packet::{Header, Kind, PACKET_BYTES_MAX, Packet, PacketWriter};
 use walras_relay::reader::{ReaderSettings, Request};
 use walras_relay::relay::Arrival;
 use walras_testkit::Choices;
 use walras_types::LogIndex;
 
 use super::lateness::{Reporter, held_until};
-use super::shape::{self, DIRECT, OWN_TREE, Shape, TREE};
+use super::shape::{self, DIRECT, OWN_TREE, REWIND_CHANNELS, Shape, TREE};
 use super::surge::is_of_surge;
 use crate::cluster::checks::{Checks, Reading};
 use crate::cluster::mutation::Mutation;
@@ -93,6 +93,7 @@ pub(super) struct OutletEnd {
 
 impl OutletEnd {
     pub(super) fn new(c: &mut Choices<'_>, shape: &Shape, at: usize, mutation: Option<Mutation>) -> Self {
+        let rewind_bytes_max = c.pick(&[2_000, 100_000]);
         let outlet = Outlet::new(OutletSettings {
             tree: TREE,
             trees: shape.trees,
@@ -101,7 +102,9 @@ impl OutletEnd {
             packets_remembered: 1 << 12,
             channels_max: 64,
             hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: 2_000_000_000 },
-            rewind_bytes_max: c.pick(&[2_000, 100_000]),
+            packet_bytes: PACKET_BYTES_MAX,
+            rewind_bytes_max,
+            rewind_total_bytes_max: rewind_bytes_max * REWIND_CHANNELS,
             recall: shape.recall,
         });
         let error_ns = c.below(2 * ERROR_NS).cast_signed() - ERROR_NS.cast_signed();

@@ -14,7 +14,7 @@ use walras_replica::{FeedPart, FeedPiece, FeedRun};
 use walras_sequencer::ReceiverSample;
 
 use super::lateness::Gathers;
-use super::shape::{Shape, TREE};
+use super::shape::{REWIND_CHANNELS, Shape, TREE};
 use crate::cluster::checks::View;
 use crate::cluster::replica::Moment;
 
@@ -86,6 +86,7 @@ impl Branch {
             key: shape.key.clone(),
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max,
+            rewind_total_bytes_max: rewind_bytes_max * REWIND_CHANNELS,
             heartbeat_ns: HEARTBEAT_NS,
             snapshot_bytes_per_s: 400_000,
             rotation_ns_min: ROTATION_NS_MIN,

@@ -22,6 +22,9 @@ const SECOND_FROM: u32 = 32;
 pub(super) const DIRECT: u32 = 2;
 pub(super) const OUTLETS: u32 = 2;
 
+/// All channels together keep as many of the latest messages as so many may keep alone.
+pub(super) const REWIND_CHANNELS: usize = 4;
+
 /// After a few packets: runs are short.
 pub(super) const COPIES: CopiesSettings = CopiesSettings { packets: 16, silent_ns: 250_000_000, report_ns: 100_000_000 };
 
