@@ -196,19 +196,22 @@ impl Requests<'_> {
     /// What is new: OrderQty(38) is of the whole order, so what has traded is not open.
     fn amendment(&self, message: &Message, listed: &Listed, client_order_id: ClientOrderId) -> Result<Amendment, Fault> {
         let order = self.orders.get(client_order_id).filter(|order| order.instrument == listed.spec.instrument);
-        let (cum, open) = order.map_or((0, None), |order| (order.cum, Some(order.open)));
+        let cum = order.map_or(0, |order| order.cum);
         let size = listed.scale.parse_size(message.text(tags::ORDER_QTY).unwrap_or_default())?;
         let new_open = size.get().checked_sub(cum).filter(|open| *open > 0).map(SizeLots::new);
         let too_small = || {
             let text = "OrderQty(38) must be above what has traded: send an OrderCancelRequest(F) to cancel the rest";
             Fault::new(RejectReason::SizeOutOfRange, text)
         };
-        let size = Some(new_open.ok_or_else(too_small)?).filter(|new| open != Some(*new));
+        // What the order has need not be said again. But where another replace was asked for meanwhile, it may have something else by then.
+        let orig = message.text(tags::ORIG_CL_ORD_ID);
+        let known = order.filter(|order| orig.is_none_or(|orig| *order.cl_ord_id == *orig));
+        let size = Some(new_open.ok_or_else(too_small)?).filter(|new| known.is_none_or(|order| order.open != *new));
         let is_stop = order.is_some_and(|order| order.is_waiting);
         let optional = |tag: i32| message.text(tag).map(|text| listed.scale.parse_price(text)).transpose();
         let (price, trigger) = (optional(tags::PRICE)?, optional(tags::STOP_PX)?);
-        let price = price.filter(|price| order.is_none_or(|order| order.price != Some(*price)));
-        let trigger = trigger.filter(|trigger| is_stop && order.is_none_or(|order| order.trigger != Some(*trigger)));
+        let price = price.filter(|price| known.is_none_or(|order| order.price != Some(*price)));
+        let trigger = trigger.filter(|trigger| is_stop && known.is_none_or(|order| order.trigger != Some(*trigger)));
         // Nothing is new: the engine is asked for what there is, so that the order gets its new ClOrdID.
         let size = if size.is_none() && price.is_none() && trigger.is_none() { new_open } else { size };
         Ok(Amendment { client_order_id, price, trigger, size })

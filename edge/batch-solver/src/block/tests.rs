@@ -85,7 +85,7 @@ fn closed(offers: &BatchMarket) -> ClosedBatch<'_> {
 /// Each has a part that no way is good enough for. A single offer left out of the search is enough.
 #[test]
 fn a_part_that_no_way_clears_trades_where_the_search_leaves_out_a_few_offers() {
-    for seed in [387, 685, 1_381, 1_427, 1_719] {
+    for seed in [44, 1_381, 1_427, 1_719, 3_684] {
         let market = wild(seed);
         let batch = closed(&market);
         let budget = Budget::queries(10_000);
@@ -107,7 +107,7 @@ fn a_part_that_no_way_clears_trades_where_the_search_leaves_out_a_few_offers() {
 /// A search that is over leaves everything as it was found.
 #[test]
 fn nothing_is_left_out_when_time_is_over() {
-    let market = wild(387);
+    let market = wild(1_381);
     let batch = closed(&market);
     let (found, assessed) = batch.by_ways(&mut KeptIndex::default(), None, Budget::queries(10_000)).unwrap();
     let over = || true;
@@ -176,7 +176,7 @@ fn amounts_that_are_found_once_more_look_at_the_clock() {
 
 #[test]
 fn the_largest_are_left_out_first_and_never_more_than_half_together() {
-    let market = wild(387);
+    let market = wild(1_381);
     let parts = market.parts();
     let prices = vec![Some(BatchPrice::ONE); market.asset_count()];
     for part in 0..parts.count() {

@@ -57,12 +57,12 @@ fn transactions_sent_together_count_all_or_none() {
     assert_eq!([outcome(&alice, "3")["status"].clone(), outcome(&alice, "4")["status"].clone()], ["cleared", "cleared"]);
     let standing = alice.json(&["offer", "list"])["offers"].clone();
     assert_eq!((standing.as_array().unwrap().len(), &standing[0]["sequence"]), (1, &"4".into()), "{standing}");
-    // Bob has that key, which only the batch finds; without it the payment would count.
+    // The operator has just replaced Alice's key, which only the batch looks at; without the second one the payment would count.
     let taken = format!("batch set-key {}", bob.public_key());
     alice.json(&["batch", "together", "pay 1 0.25 USD", &taken]);
     let found = ["5", "6"].map(|sequence| outcome(&alice, sequence));
     assert_eq!([&found[0]["status"], &found[1]["status"]], ["dropped", "dropped"]);
-    assert_eq!([&found[0]["reason"]["name"], &found[1]["reason"]["name"]], ["JoinedDropped", "KeyTaken"]);
+    assert_eq!([&found[0]["reason"]["name"], &found[1]["reason"]["name"]], ["JoinedDropped", "KeyReplaced"]);
     assert_eq!(dollars(&market), [before[0] - 500_000, before[1] + 500_000]);
     // Their numbers are free again.
     assert_eq!(alice.json(&["pay", "1", "0.25", "USD"])["sequence"], "5");

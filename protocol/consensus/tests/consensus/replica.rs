@@ -112,6 +112,37 @@ fn alone_it_tells_its_learner_nothing_of_a_term_that_its_disk_does_not_know() {
     assert!(!sent(&effects).is_empty());
 }
 
+/// Nor does one that was removed: it has no vote either.
+#[test]
+fn a_learner_forgets_a_leader_that_it_does_not_hear_any_more() {
+    let of = |at| {
+        let mut recovered = genesis(1);
+        recovered.snapshot.members.learners.insert(id(2));
+        start(at, recovered).0
+    };
+    let mut replicas = vec![of(1), of(2)];
+    replicas[0].on_linked(0, id(2));
+    replicas[1].on_linked(0, id(1));
+    let mut now_ns = 301 * MS;
+    let mut lead = |replicas: &mut Vec<Replica>, now_ns: u64| {
+        let mut effects = vec![Vec::new(); 2];
+        replicas[0].on_timer(now_ns, &mut effects[0]);
+        settle(replicas, now_ns, effects);
+        assert_eq!(replicas[1].status().role, Role::Follower { leader: Some(id(1)) });
+    };
+    for _ in 0..10 {
+        lead(&mut replicas, now_ns);
+        now_ns += 60 * MS;
+    }
+    let mut effects = Vec::new();
+    for _ in 0..60 {
+        now_ns += 10 * MS;
+        replicas[1].on_timer(now_ns, &mut effects);
+    }
+    assert_eq!((replicas[1].status().role, sent(&effects)), (Role::Follower { leader: None }, vec![]));
+    lead(&mut replicas, now_ns);
+}
+
 #[test]
 fn a_leader_sends_before_its_disk_is_done_and_a_follower_answers_after() {
     let mut replicas = led();

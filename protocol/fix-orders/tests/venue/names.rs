@@ -4,7 +4,7 @@ use walras_fix_orders::{client_order, id_before, id_of};
 use walras_types::EngineVersion;
 use walras_wire::{Command, OrderCommand};
 
-use crate::client::Client;
+use crate::client::{Client, Received};
 use crate::world::{World, password};
 
 const UUID: &str = "3f2504e0-4f89-11d3-9a0c-0305e82c3301";
@@ -129,7 +129,7 @@ fn a_rejection_has_its_name_at_another_replica() {
         fail_over(&mut world, &mut clients);
         assert_eq!(last(&clients), ["8", shown, "-"], "version {version}: {:?}", clients[0].last());
         // What the engine rejects had its name before.
-        send_unheard(&mut world, &mut clients[0], "D", &sell(text).replace("38=0.001", "38=100000"));
+        send_unheard(&mut world, &mut clients[0], "D", &sell(text).replace("38=0.001", "38=20000000"));
         world.wait(1_000_000_000);
         world.connect(0, &mut clients[0], 2, "");
         world.settle(&mut clients);
@@ -190,7 +190,11 @@ fn what_needs_a_later_version_is_rejected() {
 #[test]
 fn a_quote_that_is_replaced_often_is_reached_by_its_last_names() {
     let (mut world, mut clients) = one();
-    let replace = |from: &str, to: &str| format!("11={to}|41={from}|55=BTC/USD|54=2|38=0.001|40=2|44=30000|");
+    // Each has a price of its own, for the venue refuses what changes nothing.
+    let replace = |from: &str, to: &str| {
+        let number: u32 = to.trim_start_matches('q').parse().unwrap();
+        format!("11={to}|41={from}|55=BTC/USD|54=2|38=0.001|40=2|44={}|", 30_000 + number)
+    };
     send(&mut world, &mut clients, "D", &sell("q0"));
     // As many at once as a client cares to send, each naming the one before, and a hundred one by one.
     for number in 0..200 {
@@ -203,19 +207,39 @@ fn a_quote_that_is_replaced_often_is_reached_by_its_last_names() {
     }
     assert_eq!(clients[0].executions().filter(|message| message.text(150) == "5").count(), 300);
     // One that is refused leaves the others.
-    send(&mut world, &mut clients, "G", &replace("q300", "q301").replace("44=30000", "44=30000.3"));
+    send(&mut world, &mut clients, "G", &replace("q300", "q301").replace("44=30301", "44=30301.3"));
     assert_eq!((clients[0].last().text(35), clients[0].last().text(41)), ("9", "q300"));
-    send(&mut world, &mut clients, "G", &replace("q290", "q302"));
-    assert_eq!(last(&clients), ["5", "q302", "q300"]);
+    send(&mut world, &mut clients, "G", &replace("q290", "q303"));
+    assert_eq!(last(&clients), ["5", "q303", "q300"]);
     let order_id = clients[0].last().text(37).to_owned();
     // An older one leads nowhere, but for the first, which the log has. The venue's own name always does.
     send(&mut world, &mut clients, "F", "11=c1|41=q200|55=BTC/USD|54=2|38=0.001|");
     assert_eq!((clients[0].last().text(35), clients[0].last().text(102)), ("9", "1"));
     assert!(clients[0].last().text(58).contains("OrderID(37)"), "{:?}", clients[0].last());
     send(&mut world, &mut clients, "H", "11=q0|55=BTC/USD|54=2|");
-    assert_eq!(last(&clients), ["I", "q302", "-"]);
+    assert_eq!(last(&clients), ["I", "q303", "-"]);
     send(&mut world, &mut clients, "F", &format!("11=c2|41=q200|37={order_id}|55=BTC/USD|54=2|38=0.001|"));
-    assert_eq!((last(&clients), world.open_orders(0)), (["4", "c2", "q302"], 0));
+    assert_eq!((last(&clients), world.open_orders(0)), (["4", "c2", "q303"], 0));
+}
+
+/// A quote goes to another price and back before the client hears of either.
+#[test]
+fn a_replace_that_takes_back_one_on_its_way_is_carried_out() {
+    let (mut world, mut clients) = one();
+    send(&mut world, &mut clients, "D", &sell("a"));
+    for (from, to, size, price) in [("a", "b", "0.002", "30001"), ("b", "c", "0.001", "30000"), ("c", "d", "0.001", "30002")] {
+        let body = format!("11={to}|41={from}|55=BTC/USD|54=2|38={size}|40=2|44={price}|");
+        clients[0].send(world.now_ns, "G", &body);
+    }
+    world.settle(&mut clients);
+    let said = |message: &Received| [150, 11, 41, 44, 38].map(|tag| message.text(tag).to_owned());
+    let said: Vec<[String; 5]> = clients[0].executions().skip(1).map(said).collect();
+    let expected = [
+        ["5", "b", "a", "30001.0", "0.002"],
+        ["5", "c", "b", "30000.0", "0.001"],
+        ["5", "d", "c", "30002.0", "0.001"],
+    ];
+    assert_eq!(said, expected);
 }
 
 /// An order that is linked with another is held to the key's rate as any other is.
