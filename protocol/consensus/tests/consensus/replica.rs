@@ -124,7 +124,7 @@ fn a_learner_forgets_a_leader_that_it_does_not_hear_any_more() {
     replicas[0].on_linked(0, id(2));
     replicas[1].on_linked(0, id(1));
     let mut now_ns = 301 * MS;
-    let mut lead = |replicas: &mut Vec<Replica>, now_ns: u64| {
+    let lead = |replicas: &mut Vec<Replica>, now_ns: u64| {
         let mut effects = vec![Vec::new(); 2];
         replicas[0].on_timer(now_ns, &mut effects[0]);
         settle(replicas, now_ns, effects);

@@ -234,11 +234,7 @@ fn a_replace_that_takes_back_one_on_its_way_is_carried_out() {
     world.settle(&mut clients);
     let said = |message: &Received| [150, 11, 41, 44, 38].map(|tag| message.text(tag).to_owned());
     let said: Vec<[String; 5]> = clients[0].executions().skip(1).map(said).collect();
-    let expected = [
-        ["5", "b", "a", "30001.0", "0.002"],
-        ["5", "c", "b", "30000.0", "0.001"],
-        ["5", "d", "c", "30002.0", "0.001"],
-    ];
+    let expected = [["5", "b", "a", "30001.0", "0.002"], ["5", "c", "b", "30000.0", "0.001"], ["5", "d", "c", "30002.0", "0.001"]];
     assert_eq!(said, expected);
 }
 
