@@ -206,7 +206,7 @@ async function goesBackInTrades({ page, shoot }: Watched): Promise<void> {
   });
   await until("the list says that there are no more", async () => /These are all/.test(await text(page, "#trades-body .older")));
   assert.equal(await page.locator("#trades-older").isVisible(), false);
-  assert.match(await text(page, "#account-trades"), /^2\s345$/u);
+  await until("all are counted", async () => /^2\s345$/u.test(await text(page, "#account-trades")));
   await shoot("histories-trades");
   await page.reload();
   await until("the latest are listed again", async () => (await rows()) === 200);
