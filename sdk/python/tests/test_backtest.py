@@ -316,7 +316,7 @@ def test_a_day_of_a_venues_archive(tmp_path: pathlib.Path) -> None:
         backtest.run(day, Recorder(), instrument="ETH-USD")
 
 
-class JoinsAsk(backtest.Strategy):
+class StandsBehindAsk(backtest.Strategy):
     """Stands behind the first ask."""
 
     def __init__(self) -> None:
@@ -340,7 +340,7 @@ def test_a_day_of_a_venues_archive_with_its_orders(day: pathlib.Path) -> None:
     assert (result.tick_size, result.lot_size, result.played, result.played_refused) == ("0.5", "0.001", 7, 0)
     assert strategy.of(backtest.Best)[-1][1:] == (59_999, 3, 60_003, 4)
     # Behind the five lots at the best ask: two of them are bought, then three, and then it is the next.
-    joins = JoinsAsk()
+    joins = StandsBehindAsk()
     joined = backtest.run(day, joins)
     places = [place for place in joins.ahead if place is not None]
     assert (places[0], places[-1]) == ((5, 1), (3, 1))
