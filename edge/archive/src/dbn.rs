@@ -6,8 +6,8 @@
 //! instrument whose prices or sizes of the day do not fit exactly has no such file, and the manifest says so. Sizes are in lots.
 //!
 //! The numbers of records (`sequence`, 32 bits) are a function of the log, like all else, and differ within a file: of a trade that is
-//! the low half of its `trade_id`, of a book snapshot that of the log entry, which has one snapshot of the instrument; records of orders are
-//! counted from 1. Programs that read DBN take them for the names of trades.
+//! the low half of its `trade_id`, of a book snapshot that of the log entry, which has one snapshot of the instrument; records of
+//! orders are counted from 1. Programs that read DBN take them for the names of trades.
 //!
 //! Orders (schema `mbo`): a trade is a record of its taker's side and then, of each displayed order in it, a fill and what became of the
 //! order: a cancel where nothing is left of what it showed, else a modification to what it shows now. A modification leaves an order in

@@ -1,9 +1,9 @@
 //! Where the pages of an account's past lie, so that it can be read from any place of it.
 //!
-//! The venue reads an account's records newest first, from a cursor. Programs of the dialect page the other way, from an id or a time on. So
-//! the facade notes of each page where it begins and which ids and times it holds, and reads those pages alone that a question is about.
-//! Each record is walked once for these notes, by the first question that reaches so far back; later questions add what is new. The newest
-//! records, which are mostly in the venue's memory, are read each time and not noted.
+//! The venue reads an account's records newest first, from a cursor. Programs of the dialect page the other way, from an id or a time
+//! on. So the facade notes of each page where it begins and which ids and times it holds, and reads those pages alone that a question
+//! is about. Each record is walked once for these notes, by the first question that reaches so far back; later questions add what is
+//! new. The newest records, which are mostly in the venue's memory, are read each time and not noted.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -237,8 +237,8 @@ impl Chain {
         Ok(true)
     }
 
-    /// Finds the orders with the largest ids, and walks no further back than they need: an order's id is the entry by which it came, so where
-    /// enough came after some entry, none counts that ended before it.
+    /// Finds the orders with the largest ids, and walks no further back than they need: an order's id is the entry by which it came, so
+    /// where enough came after some entry, none counts that ended before it.
     async fn newest_orders(
         &mut self,
         app: &App,

@@ -84,8 +84,8 @@ impl VenueHandle {
     /// operator's.
     ///
     /// # Errors
-    /// Too many are under way (`Throttled` for the account, `Overloaded` for all), and none of its commands was sent. Or nobody knows how it
-    /// ended: the process stops.
+    /// Too many are under way (`Throttled` for the account, `Overloaded` for all), and none of its commands was sent. Or nobody knows
+    /// how it ended: the process stops.
     pub async fn run_whole<T: Send + 'static>(
         &self,
         account: Option<AccountId>,

@@ -10,8 +10,9 @@
 //! - [`pacing`]: table 5: pacing by one-way delay. [`incast`]: orders straight to the engine and over relays.
 //! - [`monte_carlo`]: figure 14.
 //!
-//! The machines are the product's: `protocol/relay` (tree, relays, order queues, pacing, deadlines, lateness), `protocol/fair-access` (hold
-//! and release, steered delays) and `protocol/sequencer` (what a leader steers). Links, machines' costs and participants are simulated ([`network`], [`multicast`]).
+//! The machines are the product's: `protocol/relay` (tree, relays, order queues, pacing, deadlines, lateness), `protocol/fair-access`
+//! (hold and release, steered delays) and `protocol/sequencer` (what a leader steers). Links, machines' costs and participants are
+//! simulated ([`network`], [`multicast`]).
 //!
 //! *Deliberately absent*: sockets and processor time (`make bench`), enclaves, the cloud's own multicast.
 //!

@@ -242,8 +242,8 @@ mod tests {
         assert_eq!((target, bounds.max_ns, bounds.start_ns), (Ppm(30_000), 20_000_000, 1_000_000));
     }
 
-    /// Reports reach the leader through all layers: the delay leaves its start, and the share of messages that come too late to a receiver is
-    /// the one that was asked.
+    /// Reports reach the leader through all layers: the delay leaves its start, and the share of messages that come too late to a
+    /// receiver is the one that was asked.
     #[test]
     fn the_delay_comes_to_what_receivers_need() {
         let network = Network::fitted(5);

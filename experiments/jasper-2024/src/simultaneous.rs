@@ -89,8 +89,8 @@ fn gathered(receivers_each: usize, settling: u64, run: impl FnOnce(&mut dyn FnMu
     Release { overall: overall.sorted(), window: window.sorted(), held: hold.sorted() }
 }
 
-/// `CloudEx` and our tree on the same links, with one further copy and with two, by our rule and, with one, by the product's. As many late as
-/// published for the tree, so that all are compared at the same fairness.
+/// `CloudEx` and our tree on the same links, with one further copy and with two, by our rule and, with one, by the product's. As many
+/// late as published for the tree, so that all are compared at the same fairness.
 struct Compared {
     cloudex: Release,
     ours: Release,

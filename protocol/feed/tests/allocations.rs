@@ -82,8 +82,8 @@ fn packets() -> Vec<Vec<u8>> {
     (0..PACKETS).map(packet).collect()
 }
 
-/// As a gateway does with what it received: two copies of each packet come, twenty packets wait for their time, and what is due is sealed and
-/// kept for those who ask.
+/// As a gateway does with what it received: two copies of each packet come, twenty packets wait for their time, and what is due is
+/// sealed and kept for those who ask.
 #[test]
 fn an_outlet_allocates_nothing_per_packet() {
     let mut outlet = Outlet::new(OutletSettings {

@@ -72,8 +72,8 @@ fn the_counter_counts() {
     assert_eq!(allocations_of(|| drop(std::hint::black_box(Box::new(5)))), 1);
 }
 
-/// As a relay's node does with what it received: first copies go on to their children by the view that they name, further ones and forged ones
-/// end.
+/// As a relay's node does with what it received: first copies go on to their children by the view that they name, further ones and
+/// forged ones end.
 #[test]
 fn a_relay_allocates_nothing_per_packet() {
     let tree = Tree::of_layers(vec![10, 10, 100]).expect("layers that grow");

@@ -28,11 +28,11 @@ const CLOCKS_APART_NS: i128 = 50_000;
 /// How long an order waited on its way in, stage by stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderWait {
-    /// At a leaf gateway and on the way from there: from its stamp until it came to this replica. `None` of one that was stamped here, and of
-    /// one without a stamp that counts.
+    /// At a leaf gateway and on the way from there: from its stamp until it came to this replica. `None` of one that was stamped here,
+    /// and of one without a stamp that counts.
     pub leaf_ns: Option<u64>,
-    /// At this gateway: from its stamp, or from when it came from a leaf gateway, until it left for the leader. `None` of one without a stamp
-    /// that counts.
+    /// At this gateway: from its stamp, or from when it came from a leaf gateway, until it left for the leader. `None` of one without a
+    /// stamp that counts.
     pub gateway_ns: Option<u64>,
     /// From then until its entry came back from the log: [`sequencer_ns`](Self::sequencer_ns) and [`log_ns`](Self::log_ns) together.
     pub decided_ns: u64,

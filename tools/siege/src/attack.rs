@@ -206,8 +206,8 @@ impl Attack {
         Self { name, about, needs: Needs::Leaf, ..self }
     }
 
-    /// Why a venue has to end the attackers' connections; `None` where it may let them stay. At less than its full size an attack may be too
-    /// small for it.
+    /// Why a venue has to end the attackers' connections; `None` where it may let them stay. At less than its full size an attack may
+    /// be too small for it.
     #[must_use]
     pub fn has_to_end_by(&self) -> Option<ByeReason> {
         self.name.starts_with(dialects::DEAF_FIX_BOOKS.name).then_some(ByeReason::SlowReader)

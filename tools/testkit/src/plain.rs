@@ -62,7 +62,8 @@ pub fn order(account: u32, id: u64, side: Side, price_ticks: i64, size_lots: u64
     Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id: ClientOrderId(id), terms }))
 }
 
-/// Five commands after it: account 1 buys four lots by an order that trades twice at once and has an exit, which then stands for both trades.
+/// Five commands after it: account 1 buys four lots by an order that trades twice at once and has an exit, which then stands for both
+/// trades.
 #[must_use]
 pub fn bracket() -> Vec<Command> {
     let (side, trigger, size) = (Side::Sell, ticks(59_000), SizeLots::new(4));

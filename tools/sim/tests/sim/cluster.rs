@@ -315,9 +315,9 @@ fn readers_below_relays_have_the_venues_books_whatever_fails() {
     }
 }
 
-/// Market data surges to fifteen times its rate, and nodes of the tree have room for little of it. Hedges, requests and snapshots repair what
-/// they drop: readers have the venue's books after each packet, and once surges and faults are over all have all of it. Leaf gateways
-/// hold no more packets and list no more gaps than they may.
+/// Market data surges to fifteen times its rate, and nodes of the tree have room for little of it. Hedges, requests and snapshots
+/// repair what they drop: readers have the venue's books after each packet, and once surges and faults are over all have all of it.
+/// Leaf gateways hold no more packets and list no more gaps than they may.
 #[test]
 fn surges_of_market_data_are_repaired_and_nothing_grows() {
     let mut sum = Report::default();
