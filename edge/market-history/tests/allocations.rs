@@ -2,38 +2,12 @@
 //! runner allocate when they like. A program of its own, because it has another allocator.
 #![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use walras_allocations::{Counting, allocations};
 use walras_market_history::itch::lobster_to_itch;
 use walras_market_history::synthetic::{SyntheticConfig, write_lobster};
 use walras_market_history::workload::{Churn, ChurnConfig};
 use walras_market_history::workload_file::write_commands;
 use walras_market_history::*;
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn allocations() -> u64 {
-    ALLOCATIONS.with(Cell::get)
-}
-
-// SAFETY: everything is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps `dealloc`'s contract, and `pointer` came from the system's allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

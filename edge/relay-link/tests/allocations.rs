@@ -3,12 +3,11 @@
 //! allocator.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use walras_allocations::{Counting, allocations_of};
 use walras_feed::channel::{ChannelId, View};
 use walras_relay::keeping::Keeping;
 use walras_relay::live::join;
@@ -18,26 +17,6 @@ use walras_relay::tree::Tree;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{Leaf, RelayNode};
 use walras_types::InstrumentId;
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps `dealloc`'s contract, and `pointer` came from the system's allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -55,13 +34,6 @@ const BATCHES: u64 = 60;
 const WAIT: Duration = Duration::from_millis(5);
 /// What does not come on loopback in so long does not come at all.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Allocations while something is done, of this thread.
-fn allocations_of(act: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.with(Cell::get);
-    act();
-    ALLOCATIONS.with(Cell::get) - before
-}
 
 fn key() -> TreeKey {
     TreeKey::new([7; 32])

@@ -3,9 +3,7 @@
 //! when they like. A program of its own, because it has another allocator.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use walras_allocations::{Counting, allocations_of};
 use walras_fair_access::release::HoldSettings;
 use walras_feed::channel::{ChannelId, Trees, View};
 use walras_feed::message::{Head, LevelChanged, Message, Place};
@@ -17,26 +15,6 @@ use walras_feed::station::{Part, Station};
 use walras_relay::packet::{Header, Kind, PACKET_BYTES_MAX, Packet, PacketWriter, TreeKey};
 use walras_relay::relay::Arrival;
 use walras_types::{InstrumentId, PriceTicks, Side, SizeLots};
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps `dealloc`'s contract, and `pointer` came from the system's allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -50,13 +28,6 @@ const KEPT_TOTAL_BYTES: usize = 100_000;
 /// Until a channel is full.
 const WARM_UP: usize = 2_000;
 const PACKETS: u64 = 10_000;
-
-/// Allocations while something is done, of this thread.
-fn allocations_of(act: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.with(Cell::get);
-    act();
-    ALLOCATIONS.with(Cell::get) - before
-}
 
 fn key() -> TreeKey {
     TreeKey::new([7; 32])

@@ -2,35 +2,13 @@
 //! itself, on its sockets: `edge/relay-link/tests/allocations.rs`.) What the thread of the test allocates is counted: those of the test
 //! runner allocate when they like. A program of its own, because it has another allocator.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use walras_allocations::{Counting, allocations_of};
 use walras_relay::copies::{Copies, CopiesSettings};
 use walras_relay::live::{Views, join, split};
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::{Reader, ReaderSettings};
 use walras_relay::relay::{Arrival, Relay, RelaySettings};
 use walras_relay::tree::Tree;
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps `dealloc`'s contract, and `pointer` came from the system's allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -39,13 +17,6 @@ const TREE: u32 = 3;
 const EPOCH: u16 = 1;
 const HEDGE: u32 = 1;
 const CHANNELS: u32 = 4;
-
-/// Allocations while something is done, of this thread.
-fn allocations_of(act: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.with(Cell::get);
-    act();
-    ALLOCATIONS.with(Cell::get) - before
-}
 
 fn key() -> TreeKey {
     TreeKey::new([7; 32])
