@@ -125,10 +125,16 @@ export async function until(what: string, holds: () => Promise<boolean>): Promis
   }
 }
 
-/** By keyboard: the page may move between where a button is seen and the click. */
+/**
+ * By keyboard: the page may move between where a button is seen and the click. The key is pressed again until the button is chosen,
+ * because a busy browser may give the focus of a page that still loads to another element between the two.
+ */
 export async function choose(page: Page, input: string): Promise<void> {
-  await page.locator(input).press("Space");
-  await until(`${input} is chosen`, () => page.locator(input).isChecked());
+  await until(`${input} is chosen`, async () => {
+    if (await page.locator(input).isChecked()) return true;
+    await page.locator(input).press("Space");
+    return false;
+  });
 }
 
 export async function retype(page: Page, words: string): Promise<void> {
