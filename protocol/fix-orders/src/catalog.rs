@@ -12,7 +12,7 @@ pub fn unlisted() -> Refusal {
     Refusal { reason: RejectReason::VenueNotReady, detail: Some(detail.into()), retry_after_ns: None }
 }
 
-/// All instruments, and the version of the engine, by which the log takes names of orders or does not.
+/// All instruments, and the version of the engine, by which orders have names or numbers from before names.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     listed: Vec<Listed>,

@@ -9,7 +9,7 @@ use walras_types::{
 use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand};
 
 use crate::catalog::{Catalog, Listed};
-use crate::ids::{CL_ORD_ID_BYTES_MAX, client_order, client_order_under, id_before, id_under};
+use crate::ids::{CL_ORD_ID_BYTES_MAX, client_order_under, id_under};
 use crate::orders::Orders;
 use crate::tags;
 
@@ -244,16 +244,10 @@ impl Requests<'_> {
     }
 }
 
-/// From this version of the engine on the log takes names of orders that cannot be carried out.
-const INVALID_NAMES_SINCE: EngineVersion = EngineVersion(14);
-
 /// What the log has of the ClOrdID of an order that cannot be carried out, under a version of the engine. Without names that is a number
 /// from which a short text comes back.
 pub(crate) fn named_invalid(cl_ord_id: &str, version: EngineVersion) -> (Option<ClientOrderId>, Option<ClientOrderName>) {
-    if version < INVALID_NAMES_SINCE {
-        return (Some(id_before(cl_ord_id)), None);
-    }
-    let ClientOrder { id, name } = client_order(cl_ord_id);
+    let ClientOrder { id, name } = client_order_under(cl_ord_id, version);
     (Some(id), name)
 }
 

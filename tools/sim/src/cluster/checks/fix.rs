@@ -249,7 +249,7 @@ fn is_what(asked: Option<&FixAsked>, command: &Command, account: AccountId) -> b
     }
 }
 
-/// Whether the log has an order as its client calls it: by the venue's name, or while the log takes no names by the number from before.
+/// Whether the log has an order as its client calls it: by the venue's name, or while FIX gives no names by the number from before.
 fn is_named(cl_ord_id: &str, id: ClientOrderId, name: Option<ClientOrderName>) -> bool {
     let order = client_order(cl_ord_id);
     (order.id, order.name) == (id, name) || (id_before(cl_ord_id), None) == (id, name)
