@@ -13,7 +13,8 @@
 //!   steps; a limit holds in them where whole units keep it, and smaller amounts left unserved count ([`Edition::Second`]), accounts set
 //!   their own keys, transactions have terms, and markets have currencies.
 //! - 14: transactions of batch markets say their place in a chain. Where the operator replaces an account's key, no transaction that came
-//!   before sets another, nor does one that comes a moment later.
+//!   before sets another, nor does one that comes a moment later. FIX gives orders names; reports have names, and market data what came of
+//!   older transactions.
 //! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps.
 //!   No release goes to it.
 

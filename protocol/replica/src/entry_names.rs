@@ -2,20 +2,27 @@
 
 use walras_gateway::session::OrderNames;
 use walras_market_data::OrderHistories;
-use walras_types::{ClientOrderId, ClientOrderName, OrderId};
+use walras_types::{ClientOrderId, ClientOrderName, EngineVersion, OrderId};
 use walras_wire::{Command, Event, OrderAccepted, OrderEvent, Rejected};
 
 /// Numbers of texts have this bit ([`walras_gateway::ClientOrder`]): of other orders nothing is looked for.
 const TEXT_BIT: u64 = 1 << 63;
+
+/// Reports have texts from this version of the engine on: all programs that know it read snapshots of such reports.
+const SINCE: EngineVersion = EngineVersion(14);
 
 /// Of the events of one entry, those about orders with texts, by their places.
 #[derive(Debug, Default)]
 pub(crate) struct EntryNames(Vec<(usize, OrderNames)>);
 
 impl EntryNames {
-    /// Takes an entry. `histories` are those from before it: an order that it ends is there, and one that it lets in is not.
-    pub(crate) fn take(&mut self, histories: &OrderHistories, command: Option<&Command>, events: &[Event]) {
+    /// Takes an entry. `version` is in force after it. `histories` are those from before it: an order that it ends is there, and one that
+    /// it lets in is not.
+    pub(crate) fn take(&mut self, version: EngineVersion, histories: &OrderHistories, command: Option<&Command>, events: &[Event]) {
         self.0.clear();
+        if version < SINCE {
+            return;
+        }
         let mut entered = None;
         for (at, event) in events.iter().enumerate() {
             let of = move |order_id: OrderId, id: ClientOrderId| name_of(histories, entered, (order_id, id));
@@ -124,7 +131,7 @@ mod tests {
         let enters = Command::Order(OrderCommand::NewNamed(NamedOrder::new(&new, name)));
         let (mut histories, mut names, mut records) = (OrderHistories::default(), EntryNames::default(), Vec::new());
         let mut said = |log_index: u64, command: Option<&Command>, events: &[Event]| {
-            names.take(&histories, command, events);
+            names.take(SINCE, &histories, command, events);
             histories.on_entry(LogIndex(log_index), TimeNs(1), command, events, &mut records);
             names.with(events).map(|(_, [first, _])| first).collect::<Vec<_>>()
         };
@@ -154,8 +161,11 @@ mod tests {
         let rejected = Rejected::of(&command, RejectReason::Malformed);
         let of_another = Rejected { client_order_id: Some(ClientOrderId(6)), ..rejected };
         let events = [Event::Rejected(rejected), Event::Rejected(of_another)];
-        names.take(&OrderHistories::default(), Some(&command), &events);
-        let said: Vec<OrderNames> = names.with(&events).map(|(_, names)| names).collect();
-        assert_eq!(said, [[name, None], [None, None]]);
+        let mut said = |version: u16| {
+            names.take(EngineVersion(version), &OrderHistories::default(), Some(&command), &events);
+            names.with(&events).map(|(_, names)| names).collect::<Vec<OrderNames>>()
+        };
+        assert_eq!(said(14), [[name, None], [None, None]]);
+        assert_eq!(said(13), [OrderNames::default(); 2], "programs that know no later version do not read it in a snapshot");
     }
 }

@@ -189,7 +189,7 @@ fn reports_after(view: &View<'_>, account: AccountId, after: Option<u64>, max: u
     let reports = found
         .filter_map(|(report, name)| {
             let event = decode_report_event(report.event).ok()?;
-            // Reports that an earlier program kept have no texts.
+            // Reports from before engine version 14 have no texts.
             let name = name.or_else(|| order_of(&event).and_then(&mut name_of));
             let waits = match &event {
                 ReportEvent::Event(Event::Order(OrderEvent::Accepted(e))) => view.waits.of(account, e.order_id),
