@@ -37,6 +37,7 @@ import { treeView } from "./views/network/tree.ts";
 import { noticesView } from "./views/notices.ts";
 import { orderDialog } from "./views/order-detail.ts";
 import { cancelEverything, ordersView } from "./views/orders.ts";
+import { panelsView } from "./views/panels.ts";
 import { quoteView } from "./views/quote.ts";
 import { alertsDialog, settingsDialog } from "./views/settings.ts";
 import { type ShortcutActions, startShortcuts } from "./views/shortcuts.ts";
@@ -45,6 +46,7 @@ import { nextTheme, startTheme } from "./views/theme.ts";
 import { ticketView } from "./views/ticket.ts";
 import { venueBarView } from "./views/venue-bar.ts";
 import { ACCOUNT_FRAGMENT, BATCH_FRAGMENT, FAIR_FRAGMENT, NETWORK_FRAGMENT, fragmentOf, shownView, viewsOf, viewTabs } from "./views/view-tabs.ts";
+import { watchView } from "./views/watch.ts";
 
 /** Longest that the page is kept from being seen half drawn. */
 const REVEAL_MS_MAX = 1_500;
@@ -62,7 +64,8 @@ const openOrder = orderDialog(venue);
 venueBarView(venue, openKey, openHelp, settingsDialog(), alertsDialog(venue));
 quoteView(venue, openMarkets);
 candlesView(venue);
-depthView(venue);
+panelsView(depthView(venue));
+watchView(venue, openMarkets);
 const ticket = ticketView(venue, openKey);
 const ladder = ladderView(venue, ticket.setPrice);
 tapeView(venue);

@@ -80,6 +80,12 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await until("fills are listed", async () => (await page.locator("#fills-table tbody tr").count()) === 3);
   await page.waitForFunction(() => document.querySelectorAll("#book-table tbody tr").length > 5);
   await look("book");
+  await page.locator("#watch-choose").click();
+  for (const star of await page.locator("#markets .star").all()) await star.click();
+  await page.keyboard.press("Escape");
+  const watched = page.locator("#watch-body button");
+  await until("both markets are watched", async () => (await watched.allTextContents()).filter((entry) => /\d/.test(entry)).length === 2);
+  await look("watch");
 
   // A stop below the market, an order that stands, one that is refused, one that is far away.
   const price = await page.locator("#book-table tbody tr").last().locator("td").nth(1).textContent() ?? "";

@@ -69,6 +69,9 @@ export async function layoutSteps(browser: Browser): Promise<void> {
   const shifting = { init: COUNTS_SHIFTS, steps: 20 };
   const screens = [...SIZES, { width: 768, height: 1024 }];
   await at("nothing moves while the book is read", screens, standsStill, shifting);
+  await at("nothing moves while starred markets are watched", screens, watchesStill, {
+    ...shifting, init: `${COUNTS_SHIFTS} localStorage.setItem("walras.favourites", JSON.stringify(["ETH/USD", "BTC/USD"]));`,
+  });
   await at("nothing moves while blocks are read", screens, standsStill, { ...shifting, batch: true });
   const machines = (fake: Running): void => {
     const fair = new FakeFair();
@@ -377,6 +380,13 @@ export async function standsStill({ page }: Watched): Promise<void> {
   await page.waitForFunction((ms) => performance.now() > ms, SHIFT_MS);
   const shifted = await page.evaluate(() => window.shifted);
   assert.ok(shifted < SHIFT_MOST, `layout shift of ${shifted.toFixed(3)} in ${SHIFT_MS / 1000} s`);
+}
+
+async function watchesStill(watched: Watched): Promise<void> {
+  await standsStill(watched);
+  const shown = await watched.page.locator("#watch-body button").allTextContents();
+  assert.equal(shown.length, 2);
+  for (const entry of shown) assert.match(entry, /\d %/u);
 }
 
 /** The same on the view of this tab, whose figures have come by then. */

@@ -4,8 +4,9 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
+import { type Arrangement, type Panel, PANELS } from "../src/base/settings.ts";
 import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
-import { assertWithin, COUNTS_SHIFTS } from "./e2e-layout.ts";
+import { assertNotCut, assertWithin, COUNTS_SHIFTS } from "./e2e-layout.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { fill } from "./whole.ts";
 
@@ -66,6 +67,7 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("the account is worth what it holds, and trades earned what they did", SIZES, showsAccount, { before: tradeBefore });
   await at("trades and orders are narrowed, and saved as they are", [WIDE], savesHistories, { before: tradeBefore });
   await at("a market is found by its name, and kept at the top", SIZES, findsMarkets);
+  await at("starred markets stay in sight with their prices", SIZES, watchesMarkets);
   await at("indicators are drawn, read out, and kept", [WIDE], drawsIndicators);
   await at("an order is dragged to another price on the chart", [WIDE], dragsOrders);
   await at("a size is given in the quote asset", [WIDE], sizesInQuote);
@@ -73,7 +75,11 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("an order has a take-profit and a stop-loss", SIZES, entersBracket, { init: COUNTS_SHIFTS, errors: /409 \(Conflict\)/ });
   await at("an alert is shown once", [WIDE], alerts);
   await at("trades and alerts are heard where that is chosen", [WIDE], playsTones, { init: COUNTS_TONES });
-  await at("an arrangement is kept", [WIDE, { width: 390, height: 844 }], keepsLayout);
+  await at("panels and their arrangement are kept, and reset", [WIDE, { width: 390, height: 844 }], keepsLayout);
+  await at("in every arrangement each panel has its room", [...SIZES, { width: 768, height: 1024 }, { width: 1920, height: 1080 }], hasRoom);
+  await at("an auction is shown also where its panel is hidden", [WIDE], showsHiddenAuction, {
+    init: 'localStorage.setItem("walras.hidden-panels", JSON.stringify(["depth", "chart"]))',
+  });
   await at("times are this computer's where that is chosen", [WIDE], localTimes, { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" });
   await at("nothing moves while the account is read", SIZES, standsStill, { init: COUNTS_SHIFTS, steps: 20, before: tradeBefore });
 }
@@ -159,6 +165,53 @@ async function findsMarkets({ page, shoot }: Watched, _: Running, { width }: Siz
   await page.keyboard.press("i");
   assert.deepEqual(await page.locator("#markets-table tbody tr td:nth-child(2)").allTextContents(), ["ETH/USD", "BTC/USD"], "kept");
   await page.keyboard.press("Escape");
+}
+
+async function watchesMarkets({ page, shoot }: Watched, { venue }: Running, { width, height }: Size): Promise<void> {
+  assert.match(await text(page, "#watch-body .empty"), /★ in the list of markets/);
+  await assertNotCut(page, "#watch-body .empty", "#watch");
+  await shoot(`watch-empty-${width}`);
+  await page.locator("#watch-choose").click();
+  for (const name of ["ETH-USD", "BTC-USD"]) await page.locator(`#market-${name} .star`).click();
+  await page.keyboard.press("Escape");
+  const entries = page.locator("#watch-body button");
+  const showsAll = async (): Promise<boolean> => {
+    const shown = (await entries.allTextContents()).map((entry) => entry.replace(/\s/gu, ""));
+    return shown.length === 2 && ["ETH-USD", "BTC-USD"].every((name, at) => {
+      const { symbol, last_price: last } = venue.market(name).instrument;
+      const entry = shown[at] ?? "";
+      return entry.startsWith(`${symbol}${last}`) && /[+−±]\d+\.\d\d%today\(UTC\)$/u.test(entry);
+    });
+  };
+  await until("both are listed as they were starred, with price and change", showsAll);
+  assert.equal(await page.locator("#watch-body .empty").isVisible(), false);
+  // The market that is not shown moves.
+  const before = venue.market("ETH-USD").instrument.last_price;
+  venue.sellAtMarket("ETH-USD", 40);
+  assert.notEqual(venue.market("ETH-USD").instrument.last_price, before);
+  await until("the new price is shown", showsAll);
+  await page.evaluate(() => scrollTo(0, 0));
+  const box = await page.locator("#watch").boundingBox();
+  assert.ok(box && box.y >= 0 && box.y + box.height <= height, `in sight without scrolling: ${JSON.stringify(box)}`);
+  await assertWithin(page, "#watch-body button, #watch-body button > :not(.sr), #watch-choose", "#watch");
+  await assertWithin(page, "#watch-body button", "#watch-body");
+  await assertFits(page, `the watch list at ${width}`, { width });
+  await shoot(`watch-${width}`);
+  const isOpen = (symbol: string): Promise<void> => until(`${symbol} is open`, async () =>
+    (await text(page, "#instrument")) === symbol && (await text(page, "#watch-body [aria-current]")).startsWith(symbol));
+  await isOpen("BTC/USD");
+  await page.locator("#watched-ETH-USD").click();
+  await isOpen("ETH/USD");
+  assert.match(page.url(), /#ETH-USD$/);
+  await page.locator("#watched-BTC-USD").press("Enter");
+  await isOpen("BTC/USD");
+  await page.reload();
+  await isReady(page);
+  await until("they are kept", showsAll);
+  await page.keyboard.press("i");
+  await page.locator("#market-ETH-USD .star").click();
+  await page.keyboard.press("Escape");
+  await until("one is taken off", async () => (await entries.allTextContents()).join().startsWith("BTC/USD") && (await entries.count()) === 1);
 }
 
 const INDICATORS = new RegExp([
@@ -386,26 +439,93 @@ async function playsTones({ page }: Watched, { venue }: Running): Promise<void> 
 }
 
 async function keepsLayout({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
-  await page.locator("#settings-button").click();
+  const areShown = async (hidden: Panel[]): Promise<void> => {
+    for (const panel of PANELS) assert.equal(await page.locator(`#${panel}`).isVisible(), !hidden.includes(panel), panel);
+    for (const panel of ["book", "ticket"]) assert.ok(await page.locator(`#${panel}`).isVisible(), panel);
+  };
+  const reload = async (): Promise<void> => {
+    await page.reload();
+    await isReady(page);
+  };
+  await areShown([]);
+  await page.locator("#settings-button").press("Enter");
   await page.selectOption("#setting-layout", "chart");
+  for (const panel of ["tape", "watch"]) await page.locator(`#show-${panel}`).press("Space");
   await shoot(`settings-${width}`);
   await page.keyboard.press("Escape");
-  for (const reload of [false, true]) {
-    if (reload) {
-      await page.reload();
-      await page.locator("#connection[data-state=live]").waitFor();
-    }
-    assert.equal(await page.locator("#tape").isVisible(), false);
-    assert.equal(await page.locator("#chart-plot").isVisible(), true);
-  }
+  await areShown(["tape", "watch"]);
   await assertFits(page, `the large chart at ${width}`, { width });
   await shoot(`layout-chart-${width}`);
-  await page.locator("#settings-button").click();
-  await page.selectOption("#setting-layout", "ladder");
+  await reload();
+  await areShown(["tape", "watch"]);
+  await page.locator("html[data-layout=chart]").waitFor();
+  await page.locator("#settings-button").press("Enter");
+  assert.equal(await page.inputValue("#setting-layout"), "chart");
+  assert.equal(await page.locator("#show-tape").isChecked(), false);
+  await page.locator("#layout-reset").press("Enter");
+  assert.equal(await page.inputValue("#setting-layout"), "standard");
+  assert.equal(await page.locator("#settings .checks input:checked").count(), PANELS.length);
   await page.keyboard.press("Escape");
-  assert.equal(await page.locator("#chart").isVisible(), false);
-  await assertFits(page, `book and trades at ${width}`, { width });
-  await shoot(`layout-ladder-${width}`);
+  await areShown([]);
+  await reload();
+  await areShown([]);
+  await page.locator("html[data-layout=standard]").waitFor();
+}
+
+async function hasRoom({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
+  const hiddenSets: Panel[][] = [
+    [], ["tape"], ["depth", "tape", "watch"], ["chart", "depth", "holdings"], ["chart", "depth", "orders", "fills"], [...PANELS],
+  ];
+  for (const arrangement of ["standard", "chart", "book"] satisfies Arrangement[]) {
+    for (const hidden of hiddenSets) {
+      const name = `${arrangement} without ${hidden.join(" ") || "nothing"} at ${width}`;
+      await page.locator("#settings-button").click();
+      await page.selectOption("#setting-layout", arrangement);
+      for (const panel of PANELS) await page.locator(`#show-${panel}`).setChecked(!hidden.includes(panel));
+      await page.keyboard.press("Escape");
+      assert.deepEqual(await crowded(page), [], name);
+      await assertFits(page, name, { width });
+      if (hidden.length === 0) await shoot(`layout-${arrangement}-${width}`);
+    }
+  }
+}
+
+/** Panels that lie on one another or on the foot, leave the window, or have no room for what they show. */
+function crowded(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const boxes = [...document.querySelectorAll("#panels .panel, footer")].filter((panel) => panel.checkVisibility())
+      .map((panel) => ({ id: panel.id || panel.localName, box: panel.getBoundingClientRect() }));
+    const faults = boxes.filter(({ box }) => box.left < -1 || box.right > innerWidth + 1).map(({ id }) => `${id} leaves the window`);
+    boxes.forEach((one, at) => {
+      for (const { id, box } of boxes.slice(at + 1)) {
+        const wide = Math.min(one.box.right, box.right) - Math.max(one.box.left, box.left);
+        const high = Math.min(one.box.bottom, box.bottom) - Math.max(one.box.top, box.top);
+        if (wide > 1 && high > 1) faults.push(`${one.id} lies on ${id}`);
+      }
+    });
+    const rooms = {
+      "ladder-slider": 240, "chart-plot": 80, "depth-plot": 60, "tape-body": 80, "watch-body": 24, "orders-body": 24, "fills-body": 24,
+    };
+    for (const [id, least] of Object.entries(rooms)) {
+      const room = document.getElementById(id);
+      if (!room?.checkVisibility()) continue;
+      const { width, height } = room.getBoundingClientRect();
+      if (height < least || width < 200) faults.push(`${id} has ${Math.round(width)} × ${Math.round(height)} px`);
+    }
+    return faults;
+  });
+}
+
+async function showsHiddenAuction({ page }: Watched, { venue }: Running): Promise<void> {
+  const isShown = (panel: Panel): Promise<boolean> => page.locator(`#${panel}`).isVisible();
+  assert.deepEqual([await isShown("depth"), await isShown("chart")], [false, false]);
+  venue.market("BTC-USD").setPhase("pre_open");
+  await until("the auction is shown", () => isShown("depth"));
+  assert.match(await text(page, "#indicative"), /^(Nothing would trade|Indicative price)/);
+  await page.locator("#depth-plot canvas").waitFor();
+  assert.equal(await isShown("chart"), false);
+  venue.market("BTC-USD").setPhase("continuous");
+  await until("it is hidden again", async () => !(await isShown("depth")));
 }
 
 async function localTimes({ page }: Watched): Promise<void> {

@@ -4,6 +4,7 @@ import type { page as en } from "../en/page.ts";
 
 export const page: typeof en = {
   headings: {
+    "watch-title": "Watchlist",
     "chart-title": "Preis",
     "book-title": "Orderbuch",
     "ticket-title": "Ordermaske",
@@ -159,9 +160,11 @@ export const page: typeof en = {
     sound: "Ton",
     soundWords: "Kurzer Ton bei Ausführungen Ihrer Orders und bei Alarmen",
     layout: "Ansicht Orderbuch",
-    layoutAll: "Alle Felder",
+    layoutStandard: "Standard",
     layoutChart: "Großer Chart",
-    layoutLadder: "Buch und Trades",
+    layoutBook: "Großes Orderbuch",
+    layoutReset: "Ansicht Orderbuch zurücksetzen",
+    panels: "Sichtbare Bereiche",
     kept: "Ihre Wahl bleibt in diesem Browser gespeichert.",
     close: "Schließen",
   },

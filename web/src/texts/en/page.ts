@@ -3,6 +3,7 @@
 export const page = {
   /** By the id of the element in index.html that has the text. */
   headings: {
+    "watch-title": "Watch list",
     "chart-title": "Price",
     "book-title": "Order book",
     "ticket-title": "Order ticket",
@@ -150,9 +151,11 @@ export const page = {
     sound: "Sound",
     soundWords: "A short tone when an order of yours trades, and at alerts",
     layout: "Order book view",
-    layoutAll: "All panels",
+    layoutStandard: "Standard",
     layoutChart: "Large chart",
-    layoutLadder: "Book and trades",
+    layoutBook: "Large book",
+    layoutReset: "Reset the order book view",
+    panels: "Panels shown",
     kept: "Choices are kept in this browser.",
     close: "Close",
   },

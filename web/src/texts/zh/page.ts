@@ -4,6 +4,7 @@ import type { page as en } from "../en/page.ts";
 
 export const page: typeof en = {
   headings: {
+    "watch-title": "自选",
     "chart-title": "价格",
     "book-title": "订单簿",
     "ticket-title": "下单",
@@ -142,9 +143,11 @@ export const page: typeof en = {
     sound: "声音",
     soundWords: "委托成交和提醒时发出短音",
     layout: "订单簿视图",
-    layoutAll: "全部面板",
+    layoutStandard: "标准",
     layoutChart: "大图表",
-    layoutLadder: "订单簿和成交",
+    layoutBook: "大订单簿",
+    layoutReset: "重置订单簿视图",
+    panels: "显示的面板",
     kept: "设置保存在本浏览器。",
     close: "关闭",
   },
