@@ -10,11 +10,12 @@ use walras_random::Random;
 use walras_relay::deadline::Rule;
 
 use crate::Extent;
-use crate::held::{Released, held};
+use crate::held::held;
 use crate::latency::{delivery, heuristic, unicast};
 use crate::multicast::{Hosts, NEVER, Setup};
 use crate::network::{Network, unit};
 use crate::product::{held_by_product, rules};
+use crate::released::Released;
 use crate::rows::{Check, Curve, Findings, Row};
 use crate::stats::{Samples, Sorted};
 
