@@ -29,9 +29,9 @@ use walras_replica::{NoOutcome, Number, NumberedOutcome, Outcome, refuse_torn};
 /// Transactions whose accounts a visit looks up.
 const ADMITTED_PER_VISIT: usize = 256;
 
-/// The venue as everybody else sees it: clone it freely.
+/// The venue as everybody else sees it: clone it freely. A request does so several times, and the parts count their users each.
 #[derive(Clone, Debug)]
-pub struct VenueHandle(VenueParts);
+pub struct VenueHandle(Arc<VenueParts>);
 
 /// What a venue is reached by: made by what runs it.
 #[derive(Clone, Debug)]
@@ -66,13 +66,13 @@ impl VenueHandle {
     /// The handle of a venue that was put together from these.
     #[must_use]
     pub fn new(parts: VenueParts) -> Self {
-        Self(parts)
+        Self(Arc::new(parts))
     }
 
     /// What the handle was put together from: for those who put a queue of their own in front of the venue's.
     #[must_use]
     pub fn parts(&self) -> VenueParts {
-        self.0.clone()
+        VenueParts::clone(&self.0)
     }
 
     /// Requests of several commands that are under way.

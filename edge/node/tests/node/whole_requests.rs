@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tungstenite::Message;
 use walras_access::connections::Doors;
 use walras_access::{now, operator_key_file};
-use walras_api::http::{App, Server};
+use walras_api::http::{App, AppParts, Server};
 use walras_client::{headers, read_key, sign};
 use walras_gateway::{ClientKey, Request};
 use walras_ports::{ClusterRequest, Doorbell, Inbound, VenueHandle};
@@ -53,7 +53,7 @@ impl Ports {
         };
         let (http, binance) = (server.address(), facade.address());
         let threads = runtime.handle().clone();
-        let app = App {
+        let app = App::from(AppParts {
             venue: handle.clone(),
             access: Arc::clone(&access),
             config: Arc::clone(&config),
@@ -62,7 +62,7 @@ impl Ports {
             requests: threads.clone(),
             readers: threads.clone(),
             stopping: stopping.clone(),
-        };
+        });
         let facade_app = walras_binance::App::new(handle.clone(), access, Arc::clone(&config), threads, stopping.clone());
         let (places, status) = (config.places(), handle.status().clone());
         let doors = Doors::new(places);
