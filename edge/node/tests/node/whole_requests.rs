@@ -14,7 +14,7 @@ use walras_access::{now, operator_key_file};
 use walras_api::http::{App, AppParts, Server};
 use walras_client::{headers, read_key, sign};
 use walras_gateway::{ClientKey, Request};
-use walras_ports::{ClusterRequest, Doorbell, Inbound, VenueHandle};
+use walras_ports::{ClusterRequest, CommandOrLook, Doorbell, Inbound, VenueHandle};
 use walras_wire::{Command, VenueCommand};
 
 use crate::support::{Market, PATIENCE, Venue, config, limit, until};
@@ -225,7 +225,7 @@ fn what_the_log_notes_of_the_cluster_is_tried() {
     let fields = sign(&operator, &Request { method: "POST", path, body: body.as_bytes() });
     let heads: String = headers(&fields).iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let (note, stream) = ports.begin(ports.http, path, &heads, &body);
-    assert!(matches!(note.command, Command::Venue(VenueCommand::NoteClusterRequest(_))), "{:?}", note.command);
+    assert!(matches!(note.command, CommandOrLook::Command(Command::Venue(VenueCommand::NoteClusterRequest(_)))));
     Ports::end(stream);
     assert!(ports.transfers.is_empty(), "nothing is asked of the cluster before the log has the note");
     ports.pass(note);
