@@ -27,7 +27,8 @@ def error(code: int, **more: Any) -> dict[str, Any]:
 
 class FakeVenue:
     """Takes commands as planned: ``lose`` carries one out and ends the connection without an answer; ``close`` closes it and carries
-    nothing out; ``say`` sends messages and no answer; a number refuses; others are answered."""
+    nothing out; ``doubt`` carries several out and knows of the first alone; ``say`` sends messages and no answer; a number refuses;
+    others are answered."""
 
     def __init__(self, plan: list[str | int | dict[str, Any]]) -> None:
         self.plan = plan
@@ -74,6 +75,8 @@ class FakeVenue:
                 if fate == "lose":
                     socket.transport.abort()
                     return
+                if fate == "doubt":
+                    answer["results"][1:] = [error(116)] * (len(answer["results"]) - 1)
                 await socket.send(json.dumps(answer | named))
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -154,6 +157,25 @@ def test_several_commands_have_consecutive_numbers() -> None:
             with pytest.raises(walras.OutcomeUnknown):
                 await stream.many(several)
             assert len(venue.carried_out) == 9
+
+    run(play())
+
+
+def test_of_several_commands_those_in_doubt_are_asked_for_again() -> None:
+    several = [commands.order("BTC-USD", "buy", 1, 100 + number, client_order_id=f"n{number}") for number in range(3)]
+
+    async def play() -> None:
+        async with streaming(["doubt"]) as (venue, _, session):
+            answers = await session.many(several)
+            assert [(answer["repeated"], answer["session_seq"]) for answer in answers] == [(False, "1"), (True, "2"), (True, "3")]
+            # Over another connection, to where another replica leads.
+            assert (venue.numbers(), venue.logons) == (["1", "1"], 2) and len(venue.carried_out) == 3 and session.next_seq == 4
+        async with streaming(["doubt"], patience_s=0.0) as (venue, _, session):
+            with pytest.raises(walras.OutcomeUnknown, match="Reason116"):
+                await session.many(several)
+            with pytest.raises(walras.OutcomeUnknown, match="open another session"):
+                await session.cancel("BTC-USD", "n0")
+            assert len(venue.asked) == 1
 
     run(play())
 

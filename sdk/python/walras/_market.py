@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Optional, T
 
 from walras import _native, light
 from walras._entry import _count
-from walras._rest import _AGAIN, Json, KeyLike, Lost, OutcomeUnknown, key_of, refusal
+from walras._rest import _AGAIN, _UNCERTAIN, Json, KeyLike, Lost, OutcomeUnknown, key_of, refusal
 from walras._transactions import (
     ANY_PRICE,
     Burn,
@@ -55,8 +55,6 @@ _TAKEN = {12, 32, 27}
 _BATCH_FULL = 50
 #: A transaction with one of these results is not in a batch yet, and is sent again under its number.
 _SEND_AGAIN = _AGAIN | {_BATCH_FULL}
-#: With one of these it may be in the log all the same.
-_UNCERTAIN = {110, 111, 116}
 #: Refusals of an end: its block has passed, or an engine of an earlier version knows no ends.
 _EXPIRED, _NEEDS_LATER_VERSION = 27, 39
 #: The block that collects is asked for again after this part of the time that a transaction counts.
@@ -467,29 +465,30 @@ class Market:
         ends, pause_s = time.monotonic() + self.patience_s, _PAUSE_S
         while True:
             why: Exception | None = None
-            answers: list[Json] = []
             refused_now: dict[int, Refused] = {}
             try:
                 body = {"transactions": [signed.hex() for signed in waiting.values()]}
                 answers = self._client.request("POST", f"{self._path}/transactions", body, signed=False)["results"]
                 if len(answers) != len(waiting):
                     raise OutcomeUnknown(f"{len(answers)} results for {len(waiting)} transactions: is this the address of a venue?")
+                for sequence, answer in zip(list(waiting), answers):
+                    result = self._result(sequence, answer, may_be_taken)
+                    if isinstance(result, Refused) and result.code in _SEND_AGAIN:
+                        why = refused_now[sequence] = result
+                    else:
+                        done[sequence] = result
+                        del waiting[sequence]
             except (Lost, OutcomeUnknown) as lost:
-                why, answers, may_be_taken = lost, [], True
+                why, may_be_taken = lost, True
             except Refused as refused:
                 if refused.code not in _SEND_AGAIN:
                     raise
                 why = refused
-            for sequence, answer in zip(list(waiting), answers):
-                result = self._result(sequence, answer, may_be_taken)
-                if isinstance(result, Refused) and result.code in _SEND_AGAIN:
-                    why = refused_now[sequence] = result
-                else:
-                    done[sequence] = result
-                    del waiting[sequence]
             if why is None:
                 return done
-            rest = self._rest_of_chain(chain, done, refused_now) if chain is not None and refused_now else None
+            # Where a look at the account's transactions failed, all that wait are sent again as they are.
+            is_answered = len(refused_now) == len(waiting)
+            rest = self._rest_of_chain(chain, done, refused_now) if chain is not None and is_answered else None
             if rest is not None:
                 if not rest:
                     return done | refused_now
