@@ -520,21 +520,21 @@ class Market:
 
     # Proofs: asked of the venue, checked here.
 
-    def _opened(self, answer: Json, trusted: Trusted, header: str = "light_header") -> light.LightBlock:
+    def _opened(self, answer: Json, trusted: Trusted, asked: int | None, header: str = "light_header") -> light.LightBlock:
         said = bytes.fromhex(answer["roots"]["state"])
         given = trusted(int(answer["block"])) if callable(trusted) else trusted
         block = light.open_block(said if given is None else given, bytes.fromhex(answer[header]), bytes.fromhex(answer["light_roots"]))
-        if block.market != self.id or block.number != int(answer["block"]):
+        if block.market != self.id or block.number != int(answer["block"]) or asked not in (None, block.number):
             raise light.LightError(3, f"the venue shows block {block.number} of market {block.market}, not what was asked for")
         return block
 
     def _proof(self, what: str, trusted: Trusted, signed: bool = False, **asked: Any) -> tuple[Json, light.LightBlock]:
         answer = self._client.get(f"{self._path}/proofs/{what}", signed=signed, **asked)
-        return answer, self._opened(answer, trusted)
+        return answer, self._opened(answer, trusted, asked.get("block"))
 
     def open_block(self, block: int, trusted: Trusted = None) -> light.LightBlock:
         """A block with all its prices and trades, checked against a hash."""
-        return self._opened(self._client.get(f"{self._path}/blocks/{block}/header"), trusted, "header")
+        return self._opened(self._client.get(f"{self._path}/blocks/{block}/header"), trusted, block, "header")
 
     def prove_price(self, asset: str, block: int | None = None, trusted: Trusted = None) -> Proven[Optional[float]]:
         """The valuation of an asset in a block, or in the last one; only ratios of two mean something. ``None`` where it has none."""
