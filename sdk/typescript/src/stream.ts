@@ -303,7 +303,8 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
 
   /**
    * Messages as they come, from the first on. It ends when the stream is closed, and throws where a key or a subscription is refused on a
-   * later connection. A reader that is 65,536 messages behind loses them: then `connected` comes again, and snapshots.
+   * later connection. A reader that is 65,536 messages behind loses them: then `connected` comes again, snapshots, and reports from the
+   * first that it has not read.
    */
   async *[Symbol.asyncIterator](): AsyncIterator<StreamMessage> {
     this.#isRead = true;
@@ -554,7 +555,7 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     if (this.#waiting.length >= MESSAGES_MAX) {
       // Nobody reads: only the newest are kept. A reader that is this far behind begins again.
       if (this.#isRead) {
-        this.#waiting = [];
+        this.#forgetUnread(message);
         this.#drop();
         return;
       }
@@ -562,6 +563,14 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     }
     this.#waiting.push(message);
     this.#notify();
+  }
+
+  /** Of reports none is left out: a later connection goes on with the first that nobody has read. */
+  #forgetUnread(newest: StreamMessage): void {
+    const [first] = [...this.#waiting, newest].flatMap((message) => (message.type === "reports" ? message.reports : []));
+    this.#waiting = [];
+    const subscribed = this.#subscriptions.get("reports");
+    if (first && subscribed) subscribed.wire = { channel: "reports", after: String(BigInt(first.report_seq) - 1n) };
   }
 
   #report(error: Error): void {

@@ -327,6 +327,31 @@ test("messages wait to be read; what is refused ends the reading, and so does cl
   other.close();
 });
 
+test("a reader that is too far behind goes on with the first report that it has not read", async () => {
+  const stream = clientOf().stream();
+  const open = stream.open();
+  const first = await socket(1);
+  first.open();
+  await open;
+  const reader = stream[Symbol.asyncIterator]();
+  assert.equal((await reader.next()).value.type, "connected");
+  const reports = stream.subscribe({ channel: "reports", after: "17" });
+  const signedIn = stream.signIn();
+  await signsIn(first);
+  await signedIn;
+  first.answer({ type: "subscribed", channel: "reports", after: "17" });
+  await reports;
+  first.say({ type: "reports", last: "19", reports: [{ report_seq: "18" }, { report_seq: "19" }] });
+  for (let count = 0; count < 65_536; count += 1) first.say({ type: "status" });
+  assert.equal(first.readyState, 3, "the last one found no room");
+  const second = await socket(2);
+  second.open();
+  await signsIn(second);
+  assert.deepEqual(second.asked.at(-1), { op: "subscribe", channel: "reports", after: "17" });
+  assert.equal((await reader.next()).value.type, "connected");
+  stream.close();
+});
+
 test("a lost connection goes on at another replica", async () => {
   const stream = clientOf(["http://a", "https://b"]).stream();
   const open = stream.open();
