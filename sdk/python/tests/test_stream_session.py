@@ -316,6 +316,17 @@ def test_a_message_that_is_missing_has_the_stream_connect_again() -> None:
     run(play())
 
 
+def test_a_stream_that_nobody_waits_for_any_more_tries_no_longer() -> None:
+    async def play() -> None:
+        # Nobody listens there.
+        stream = walras.AsyncStream(walras.Client("http://127.0.0.1:1"))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(stream.start(), 0.05)
+        assert stream.is_ended
+
+    run(play())
+
+
 def test_a_reader_that_is_too_far_behind_goes_on_with_the_first_report_that_it_has_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_stream, "_MESSAGES_MAX", 8)
     reports = [{"type": "reports", "reports": [{"report_seq": str(number)} for number in numbers]} for numbers in ((18, 19), (20,))]

@@ -197,8 +197,14 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
         self._signed_in = asyncio.Event()
         self._task = asyncio.create_task(self._run())
         waiter = asyncio.create_task(self._connected.wait())
-        await asyncio.wait({self._task, waiter}, return_when=asyncio.FIRST_COMPLETED)
-        waiter.cancel()
+        try:
+            await asyncio.wait({self._task, waiter}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # Nobody waits for the connection any more.
+            await self.close()
+            raise
+        finally:
+            waiter.cancel()
         if self._task.done():
             await self._task
 
