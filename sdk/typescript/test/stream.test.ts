@@ -363,6 +363,45 @@ test("a lost connection goes on at another replica", async () => {
   stream.close();
 });
 
+test("a connection that never opens is given up", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+  const { now } = performance;
+  t.after(() => { performance.now = now; });
+  let laterMs = 0;
+  performance.now = () => now.call(performance) + laterMs;
+  const stream = clientOf(["http://a", "http://b"]).stream();
+  const open = stream.open();
+  const first = await socket(1);
+  t.mock.timers.tick(5_000);
+  assert.equal(first.readyState, 0);
+  laterMs = 13_000;
+  t.mock.timers.tick(5_000);
+  assert.equal(first.readyState, 3);
+  t.mock.timers.tick(10_000);
+  const second = await socket(2);
+  assert.equal(second.url, "ws://b/v1/ws");
+  second.open();
+  await open;
+  stream.close();
+});
+
+test("a book that does not come any more is not waited for", async () => {
+  const { stream, first } = await opened();
+  const asks = async (): Promise<Promise<BookCopy>[]> => {
+    const book = stream.book("BTC/USD");
+    while (first.sent.at(-1)?.op !== "subscribe") await settle();
+    first.answer({ type: "subscribed", channel: "book", instrument: "BTC/USD" });
+    await settle();
+    return [book];
+  };
+  const [one] = await asks();
+  stream.unsubscribe({ channel: "book", instrument: "BTC-USD" });
+  await assert.rejects(one as Promise<BookCopy>, /unsubscribed/);
+  const [other] = await asks();
+  stream.close();
+  await assert.rejects(other as Promise<BookCopy>, /closed/);
+});
+
 test("without a WebSocket the error says what to do", () => {
   const scope = globalThis as { WebSocket?: unknown };
   const { WebSocket } = scope;
