@@ -21,7 +21,7 @@ const GONE_MAX: usize = 4_096;
 /// Texts of orders that were not accepted yet.
 const NAMES_MAX: usize = 16_384;
 
-/// Orders that are not known, of which replaces gave texts.
+/// Orders that are not known, of which replaces gave texts, and which replaces are on their way to.
 const UNKNOWN_MAX: usize = 8_192;
 
 /// Most memory that the orders of a session take between its connections, in bytes.
@@ -207,6 +207,8 @@ pub(crate) struct Orders {
     texts: Texts,
     /// Texts of orders that were not accepted yet, where they cannot be found from their numbers.
     names: BTreeMap<ClientOrderId, Box<str>>,
+    /// How many replaces of an order are on their way, on this connection.
+    replacing: BTreeMap<ClientOrderId, usize>,
     gone: VecDeque<OrderId>,
     /// Orders as another connection knew them.
     before: BTreeMap<OrderId, Order>,
@@ -253,6 +255,21 @@ impl Orders {
         self.named(cl_ord_id).is_some_and(is_it)
     }
 
+    /// Whether a replace of it was asked for that is not answered yet: by then it may have other terms.
+    pub(crate) fn is_being_replaced(&self, id: ClientOrderId) -> bool {
+        self.replacing.contains_key(&id)
+    }
+
+    /// A replace of it is answered.
+    fn end_replace(&mut self, id: ClientOrderId) {
+        if let Some(count) = self.replacing.get_mut(&id) {
+            *count -= 1;
+            if *count == 0 {
+                self.replacing.remove(&id);
+            }
+        }
+    }
+
     /// Remembers what a client calls its order until that is accepted, where the number does not say it.
     fn name(&mut self, asked: &NewAsked) {
         if text_of(asked.client_order_id) == *asked.cl_ord_id {
@@ -270,6 +287,9 @@ impl Orders {
             Asked::New(asked) => self.name(asked),
             Asked::Change(asked) if asked.kind == Change::Replace => {
                 let is_known = self.by_client.contains_key(&asked.client_order_id);
+                if is_known || self.replacing.len() < UNKNOWN_MAX {
+                    *self.replacing.entry(asked.client_order_id).or_default() += 1;
+                }
                 if is_known || self.texts.orders() < self.by_order.len() + UNKNOWN_MAX {
                     self.texts.ask(&asked.cl_ord_id, asked.client_order_id);
                 }
@@ -284,7 +304,10 @@ impl Orders {
             Asked::New(asked) => {
                 self.names.remove(&asked.client_order_id);
             }
-            Asked::Change(asked) if asked.kind == Change::Replace => self.texts.refuse(&asked.cl_ord_id, asked.client_order_id),
+            Asked::Change(asked) if asked.kind == Change::Replace => {
+                self.end_replace(asked.client_order_id);
+                self.texts.refuse(&asked.cl_ord_id, asked.client_order_id);
+            }
             Asked::Change(_) | Asked::Mass(..) | Asked::Filler => {}
         }
     }
@@ -304,6 +327,8 @@ impl Orders {
 
     /// As much of them as takes no more memory than this: older texts go first, then orders that are gone. `None` where that is not enough.
     pub(crate) fn within(mut self, bytes_max: usize) -> Option<Self> {
+        // The next connection does not hear which report answers which of them.
+        self.replacing.clear();
         if self.bytes() > bytes_max {
             self.texts.thin();
         }
@@ -406,10 +431,14 @@ impl Orders {
     fn on_amended(&mut self, e: &OrderAmended, asked: Option<&Asked>, name: Option<Box<str>>) -> Option<Said> {
         let names = (e.order_id, e.client_order_id, e.instrument);
         self.learn(names, name, Some(e.side), e.resting.open.max(SizeLots::ZERO));
+        let asked = asked.filter(|asked| is_of(asked, e.client_order_id));
+        if asked.is_some() {
+            self.end_replace(e.client_order_id);
+        }
         let order = self.by_order.get_mut(&e.order_id)?;
         let orig = order.cl_ord_id.clone();
         let mut open = e.resting.open.max(SizeLots::ZERO);
-        if let Some(Asked::Change(asked)) = asked.filter(|asked| is_of(asked, e.client_order_id)) {
+        if let Some(Asked::Change(asked)) = asked {
             let before = std::mem::replace(&mut order.cl_ord_id, asked.cl_ord_id.clone());
             if order.first.is_none() {
                 order.first = Some(before);
@@ -496,6 +525,7 @@ impl Orders {
             Some(Asked::Mass(cl_ord_id, kind)) => Some(Said::MassCancelRejected(cl_ord_id.clone(), *kind, e.reason)),
             Some(Asked::Change(asked)) if is_asked(asked.client_order_id) => {
                 if asked.kind == Change::Replace {
+                    self.end_replace(asked.client_order_id);
                     self.texts.refuse(&asked.cl_ord_id, asked.client_order_id);
                 }
                 Some(Said::CancelRejected(Box::new(CancelRejected {
@@ -562,6 +592,7 @@ impl Orders {
         if let Some(order) = order.filter(|order| self.by_client.get(&order.client_order_id) == Some(&oldest)) {
             self.by_client.remove(&order.client_order_id);
             self.texts.forget(order.client_order_id);
+            self.replacing.remove(&order.client_order_id);
         }
         Some(())
     }
@@ -661,7 +692,7 @@ mod tests {
             orders.on_event(&cancelled(number), None, None);
             assert!(orders.texts.len() <= ASKED_MAX + 1 && orders.by_order.len() <= GONE_MAX + 1, "at {number}");
         }
-        assert_eq!((orders.by_order.len(), orders.names.len()), (GONE_MAX + 1, 0));
+        assert_eq!((orders.by_order.len(), orders.names.len(), orders.replacing.len()), (GONE_MAX + 1, 0, 0));
         assert_eq!(orders.find("q19999", None).map(|order| order.order_id), Some(OrderId(QUOTE)));
         assert!(orders.find("q2", None).is_none() && orders.find("2", None).is_none(), "they are forgotten");
         let kept = orders.clone().within(REMEMBERED_BYTES_MAX).unwrap();

@@ -10,7 +10,7 @@ use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder,
 
 use crate::catalog::{Catalog, Listed};
 use crate::ids::{CL_ORD_ID_BYTES_MAX, client_order_under, id_under};
-use crate::orders::Orders;
+use crate::orders::{Order, Orders};
 use crate::tags;
 
 /// What a client asked with a command: what its answer needs.
@@ -203,9 +203,11 @@ impl Requests<'_> {
             let text = "OrderQty(38) must be above what has traded: send an OrderCancelRequest(F) to cancel the rest";
             Fault::new(RejectReason::SizeOutOfRange, text)
         };
-        // What the order has need not be said again. But where another replace was asked for meanwhile, it may have something else by then.
+        // What the order has need not be said again. But where another replace was asked for meanwhile, it may have something else by then,
+        // whichever of its texts this one names.
         let orig = message.text(tags::ORIG_CL_ORD_ID);
-        let known = order.filter(|order| orig.is_none_or(|orig| *order.cl_ord_id == *orig));
+        let is_latest = |order: &Order| orig.is_none_or(|orig| *order.cl_ord_id == *orig);
+        let known = order.filter(|order| is_latest(order) && !self.orders.is_being_replaced(client_order_id));
         let size = Some(new_open.ok_or_else(too_small)?).filter(|new| known.is_none_or(|order| order.open != *new));
         let is_stop = order.is_some_and(|order| order.is_waiting);
         let optional = |tag: i32| message.text(tag).map(|text| listed.scale.parse_price(text)).transpose();

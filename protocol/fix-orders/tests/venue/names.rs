@@ -238,6 +238,22 @@ fn a_replace_that_takes_back_one_on_its_way_is_carried_out() {
     assert_eq!(said, expected);
 }
 
+/// A client that names the order by the text that it last heard of, twice, gets what each of the two asks for.
+#[test]
+fn replaces_that_name_the_same_text_are_both_carried_out() {
+    let (mut world, mut clients) = one();
+    send(&mut world, &mut clients, "D", &sell("a"));
+    for (to, size, price) in [("b", "0.002", "30001"), ("c", "0.001", "30002"), ("d", "0.001", "30000")] {
+        let body = format!("11={to}|41=a|55=BTC/USD|54=2|38={size}|40=2|44={price}|");
+        clients[0].send(world.now_ns, "G", &body);
+    }
+    world.settle(&mut clients);
+    let said = |message: &Received| [150, 11, 41, 44, 38].map(|tag| message.text(tag).to_owned());
+    let said: Vec<[String; 5]> = clients[0].executions().skip(1).map(said).collect();
+    let expected = [["5", "b", "a", "30001.0", "0.002"], ["5", "c", "b", "30002.0", "0.001"], ["5", "d", "c", "30000.0", "0.001"]];
+    assert_eq!(said, expected);
+}
+
 /// An order that is linked with another is held to the key's rate as any other is.
 #[test]
 fn a_linked_order_beyond_the_rate_is_rejected() {
