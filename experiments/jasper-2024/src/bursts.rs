@@ -303,7 +303,7 @@ fn rates(at_ns: &[u64], until_ns: u64) -> Vec<(f64, f64)> {
     counts.iter().enumerate().map(|(bin, count)| (bin as f64 * 0.05, *count as f64 * 20.0)).collect()
 }
 
-/// Figure 12: match rates over time, and what the product's own settings make of them.
+/// Figure 12: match rates over time, and what other rules make of them.
 #[must_use]
 pub fn fig_12(network: &Network, extent: Extent) -> Findings {
     let load = Load::of(extent, 10, 7, 12);
