@@ -1,5 +1,6 @@
 //! Markets as messages.
 
+use walras_feed::message::BatchCleared;
 use walras_fix::{Body, Version};
 use walras_fix_orders::{Catalog, Listed};
 use walras_market_data::{OrderChangeKind, PublicOrder};
@@ -26,6 +27,7 @@ struct Line {
     condition: Option<&'static str>,
     orders: Option<u32>,
     position: Option<usize>,
+    text: Option<String>,
     aggressor: Option<Side>,
 }
 
@@ -181,10 +183,11 @@ impl Speaker<'_> {
         let wanted = [Kind::Trade, Kind::Clearing].into_iter().filter(|kind| self.wanted.kinds.has(*kind));
         let line = |kind| Line {
             kind,
-            id: Some(market.block.number),
+            id: Some(market.block.number()),
             price: Some(of.price.clone()),
             size: Some(of.volume.clone()),
             time_ns: Some(market.block.time_ns),
+            text: market.block.cleared.as_ref().map(block_text),
             ..Line::default()
         };
         wanted.map(line).collect()
@@ -192,14 +195,14 @@ impl Speaker<'_> {
 
     /// The same as a W.
     pub(crate) fn whole_block(&self, market: &Market, asset: &str) -> Body {
-        self.snapshot(market.block.number, &self.block_lines(market, asset))
+        self.snapshot(market.block.number(), &self.block_lines(market, asset))
     }
 
     /// The same as an X.
     pub(crate) fn new_block(&self, market: &Market, asset: &str, before: u64) -> Option<Body> {
         let mut lines = self.block_lines(market, asset);
         lines.iter_mut().for_each(|line| line.action = Some(Action::New));
-        self.changes((before, market.block.number), &lines)
+        self.changes((before, market.block.number()), &lines)
     }
 
     fn snapshot(&self, update: u64, lines: &[Line]) -> Body {
@@ -274,6 +277,9 @@ impl Speaker<'_> {
         if let Some(position) = line.position {
             body.number(tags::MD_ENTRY_POSITION_NO, position as u64);
         }
+        if let Some(text) = &line.text {
+            body.text(tags::TEXT, text);
+        }
         // Dictionaries of 5.0 SP2 that are older than this field are in use: a client that has it asks for more than they know.
         if let Some(side) = line.aggressor.filter(|_| self.version >= Version::Fix50Sp2 && self.wanted.has_numbers) {
             body.text(tags::AGGRESSOR_SIDE, if side == Side::Buy { "1" } else { "2" });
@@ -291,6 +297,16 @@ fn order_line(order: &PublicOrder, position: usize, listed: &Listed) -> Line {
         position: Some(position),
         ..Line::default()
     }
+}
+
+/// What the binary feed says of a block beyond the prices of assets: FIX has no fields for it.
+fn block_text(cleared: &BatchCleared) -> String {
+    let BatchCleared { block, transactions, pairs, offers_traded, gap_ppb, unserved_ppb, set_aside, state_root } = cleared;
+    let root: String = state_root.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "block {block}: {transactions} transactions, {pairs} pairs, {offers_traded} offers traded, gap {gap_ppb} ppb, \
+         unserved {unserved_ppb} ppb, {set_aside} set aside, state root {root}"
+    )
 }
 
 /// Of each kind a price, or a size.

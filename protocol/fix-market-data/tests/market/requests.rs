@@ -170,6 +170,11 @@ fn a_batch_markets_prices_come_after_each_block() {
     assert_eq!((heard[0].get(35), heard[0].get(5083), heard[0].get(5084)), (Some("X"), Some("1"), Some("0")));
     let found = [269, 278, 55, 270, 271].map(|tag| entry[&tag].as_str());
     assert_eq!(found, ["2", "1", "BTC@main", "30000.5", "0.25"]);
+    let root = "1f".repeat(32);
+    let text = format!(
+        "block 1: 11 transactions, 12 pairs, 13 offers traded, gap 14 ppb, unserved 15 ppb, 16 set aside, state root {root}"
+    );
+    assert_eq!(entry[&58], text);
     world.block(1, &[("BTC", "30000.5", "0.25")]);
     world.batch_terms(BatchPhase::Open, INTERVAL_NS);
     assert!(world.hear(&mut client).is_empty(), "it is known");
