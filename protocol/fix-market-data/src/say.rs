@@ -4,7 +4,7 @@ use walras_feed::message::BatchCleared;
 use walras_fix::{Body, Version};
 use walras_fix_orders::{Catalog, Listed};
 use walras_market_data::{OrderChangeKind, PublicOrder};
-use walras_types::{BatchPhase, PriceTicks, Side, SizeLots, TradeId, TradingPhase};
+use walras_types::{Allocation, BatchPhase, FeeSchedule, InstrumentSpec, PriceTicks, Side, SizeLots, TradeId, TradingPhase};
 
 use crate::market::{Action, Block, Book, Market, action_of};
 use crate::orders::Orders;
@@ -480,7 +480,7 @@ impl Security {
         Self {
             symbol: listed.spec.symbol.as_str().to_owned(),
             currency: listed.currency.as_str().to_owned(),
-            text: format!("tick {tick}, lot {lot}"),
+            text: format!("tick {tick}, lot {lot}, {}", terms(listed)),
             steps: Some((tick, lot)),
         }
     }
@@ -494,6 +494,27 @@ impl Security {
     pub(crate) fn symbol(&self) -> &str {
         &self.symbol
     }
+}
+
+/// What else the definition of an instrument says: FIX has no fields for it.
+fn terms(Listed { spec, base, scale, .. }: &Listed) -> String {
+    let InstrumentSpec { allocation, fees: FeeSchedule { maker_ppm, taker_ppm }, collar_ppm, band_ppm, reference_price, .. } = spec;
+    let size = |lots: SizeLots| scale.size(lots);
+    let allocation = match *allocation {
+        Allocation::PriceTime => "price-time".to_owned(),
+        Allocation::ProRata { min_lots } => format!("pro rata from {}", size(min_lots)),
+        Allocation::TopProRata { top_lots_max, min_lots } => {
+            format!("top order up to {}, then pro rata from {}", size(top_lots_max), size(min_lots))
+        }
+        Allocation::Split { fifo_percent, min_lots } => {
+            format!("{fifo_percent} % price-time, then pro rata from {}", size(min_lots))
+        }
+    };
+    let (base, reference) = (base.as_str(), scale.price(*reference_price));
+    format!(
+        "base {base}, {allocation}, maker fee {maker_ppm} ppm, taker fee {taker_ppm} ppm, collar {collar_ppm} ppm, \
+         band {band_ppm} ppm, reference price {reference}"
+    )
 }
 
 /// SecurityList(y), in as many messages as it needs.
@@ -538,4 +559,48 @@ pub(crate) fn asked<'c>(catalog: &'c Catalog, symbol: Option<&str>) -> Vec<&'c L
 /// For the checks of kinds.
 pub(crate) fn kinds_of(version: Version) -> Kinds {
     Kind::ALL.into_iter().filter(|kind| kind.since() <= version).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::{AssetId, InstrumentId, RiskLimits, Symbol};
+    use walras_wire::AssetSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_security_says_how_it_trades() {
+        let asset = |id, name, decimals| AssetSpec { asset: AssetId(id), symbol: Symbol::new(name).unwrap(), decimals };
+        let (assets, lots) = ([asset(0, "BTC", 8), asset(1, "USD", 6)], SizeLots::new);
+        for (allocation, words) in [
+            (Allocation::PriceTime, "price-time"),
+            (Allocation::ProRata { min_lots: lots(2) }, "pro rata from 0.002"),
+            (
+                Allocation::TopProRata { top_lots_max: lots(50), min_lots: lots(3) },
+                "top order up to 0.050, then pro rata from 0.003",
+            ),
+            (Allocation::Split { fifo_percent: 40, min_lots: lots(1) }, "40 % price-time, then pro rata from 0.001"),
+        ] {
+            let spec = InstrumentSpec {
+                instrument: InstrumentId(0),
+                symbol: Symbol::new("BTC/USD").unwrap(),
+                base: AssetId(0),
+                quote: AssetId(1),
+                lot_units: 100_000,
+                tick_value_units: 500,
+                allocation,
+                fees: FeeSchedule { maker_ppm: -20, taker_ppm: 100 },
+                collar_ppm: 200_000,
+                band_ppm: 300_000,
+                reference_price: PriceTicks::new(101).unwrap(),
+                default_limits: RiskLimits::NONE,
+            };
+            let catalog = Catalog::of(std::iter::once(spec), &assets);
+            let expected = format!(
+                "tick 0.5, lot 0.001, base BTC, {words}, maker fee -20 ppm, taker fee 100 ppm, collar 200000 ppm, band 300000 ppm, \
+                 reference price 50.5"
+            );
+            assert_eq!(catalog.iter().map(|listed| Security::of(listed).text).collect::<Vec<_>>(), [expected]);
+        }
+    }
 }
