@@ -179,7 +179,7 @@ func (c *client) securityList() {
 	list.check(560, "0")
 	list.check(146, "1")
 	list.check(55, "BTC/USD")
-	list.check(58, "tick 0.5, lot 0.001")
+	list.checkHas(58, "tick 0.5, lot 0.001, base BTC, price-time, ")
 }
 
 func (c *client) securityStatus() {

@@ -173,7 +173,7 @@ public final class Main {
         check(list, 560, "0");
         List<Group> groups = list.getGroups(146);
         if (groups.size() != 1 || !Engine.get(groups.get(0), 55).equals("BTC/USD")
-                || !Engine.get(groups.get(0), 58).equals("tick 0.5, lot 0.001")) {
+                || !Engine.get(groups.get(0), 58).startsWith("tick 0.5, lot 0.001, base BTC, price-time, ")) {
             throw new Failure("expected BTC/USD alone, got " + Engine.readable(list));
         }
     }
