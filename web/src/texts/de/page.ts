@@ -124,7 +124,7 @@ export const page: typeof en = {
   },
   shortcuts: {
     help: "Diese Hilfe",
-    view: "Orderbuch, Batch, fairer Zugang",
+    view: "Nächste Ansicht: Orderbuch, Batch, Konto, fairer Zugang, Netz",
     buy: "Kaufen: zur Menge der Ordermaske",
     buyBatch: "Asset zum Kaufen wählen",
     sell: "Verkaufen: zur Menge der Ordermaske",

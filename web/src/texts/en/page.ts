@@ -115,7 +115,7 @@ export const page = {
   },
   shortcuts: {
     help: "This help",
-    view: "Order book, batch, fair access",
+    view: "Next view: order book, batch, account, fair access, network",
     buy: "Buy: to the ticket's size",
     buyBatch: "Choose the asset to buy",
     sell: "Sell: to the ticket's size",

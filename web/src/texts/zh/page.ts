@@ -107,7 +107,7 @@ export const page: typeof en = {
   },
   shortcuts: {
     help: "本帮助",
-    view: "订单簿、批次、公平接入",
+    view: "下一个视图：订单簿、批次、账户、公平接入、网络",
     buy: "买入：到下单数量",
     buyBatch: "选择买入资产",
     sell: "卖出：到下单数量",
