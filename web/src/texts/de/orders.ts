@@ -159,6 +159,7 @@ export const orders: typeof en = {
     cancel: "Storno",
     cancelLabel: (order) => `Stornieren: ${order}`,
     newPrice: (order) => `Neuer Preis für: ${order}`,
+    newTrigger: (order) => `Neuer Auslöser für: ${order}`,
     newSize: (order) => `Neue offene Menge für: ${order}`,
     save: "Sichern",
     saveLabel: (order) => `Änderung senden: ${order}`,

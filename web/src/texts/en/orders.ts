@@ -157,6 +157,7 @@ export const orders = {
     cancel: "Cancel",
     cancelLabel: (order: string) => `Cancel: ${order}`,
     newPrice: (order: string) => `New price of: ${order}`,
+    newTrigger: (order: string) => `New trigger of: ${order}`,
     newSize: (order: string) => `New open size of: ${order}`,
     save: "Save",
     saveLabel: (order: string) => `Save: ${order}`,

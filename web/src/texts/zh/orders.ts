@@ -155,6 +155,7 @@ export const orders: typeof en = {
     cancel: "撤单",
     cancelLabel: (order) => `撤单：${order}`,
     newPrice: (order) => `新价格：${order}`,
+    newTrigger: (order) => `新触发价：${order}`,
     newSize: (order) => `新的未成交数量：${order}`,
     save: "保存",
     saveLabel: (order) => `保存：${order}`,
