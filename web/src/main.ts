@@ -33,6 +33,7 @@ import { ladderView } from "./views/ladder.ts";
 import { marketsDialog } from "./views/markets.ts";
 import { leavesView } from "./views/network/gateways.ts";
 import { networkHeadView } from "./views/network/head.ts";
+import { relaysView } from "./views/network/relays.ts";
 import { treeView } from "./views/network/tree.ts";
 import { noticesView } from "./views/notices.ts";
 import { orderDialog } from "./views/order-detail.ts";
@@ -90,6 +91,7 @@ orderHistoryView(venue, openOrder);
 tradeHistoryView(venue);
 networkHeadView(venue);
 treeView(venue);
+relaysView(venue);
 leavesView(venue);
 viewTabs(venue);
 

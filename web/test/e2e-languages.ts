@@ -225,6 +225,11 @@ async function showsOthers({ page, texts, fake, size, look }: Tour): Promise<voi
     await look(view);
     await assertFits(page, view, size);
   }
+  await page.locator("#tree-choice").selectOption({ index: 1 });
+  await choose(page, "input[name=tree-shown][value=table]");
+  await until("the relays are listed", async () => (await page.locator("#relays-table tbody tr").count()) === 2);
+  await look("relays");
+  await assertFits(page, "relays", size);
 }
 
 async function keepsChoice(browser: Browser): Promise<void> {
