@@ -106,7 +106,8 @@ test("another trigger is an amendment, but that of a trailing stop moves by itse
   account.apply({ type: "account", kind: "snapshot", orders: [stop("1", "stop"), stop("2", "trailing_stop")], balances: [] });
   account.apply({
     type: "account", kind: "update", order_updates: [
-      { ...stop("1", "stop"), trigger: "8.50", status: "waiting_trigger" }, { ...stop("2", "trailing_stop"), trigger: "9.50", status: "waiting_trigger" },
+      { ...stop("1", "stop"), trigger: "8.50", status: "waiting_trigger" },
+      { ...stop("2", "trailing_stop"), trigger: "9.50", status: "waiting_trigger" },
     ],
   });
   assert.deepEqual(account.history.events.value.map(({ what }) => what), ["Amended from 9.00"]);

@@ -115,6 +115,23 @@ async function showsAccount({ page, shoot }: Watched, { venue }: Running, { widt
   const sum = (await page.locator("#assets-table tbody tr td:nth-child(4)").allTextContents()).map(cents).reduce((a, b) => a + b);
   assert.equal(sum, cents(await text(page, "#account-value")), "the lines add up to the value");
   await page.selectOption("#counted-in", { index: 0 });
+  await choose(page, "input[name=profit-by][value=asset]");
+  const lines = page.locator("#asset-profit-table tbody tr");
+  await until("all assets are listed", async () => (await lines.count()) === 6);
+  assert.equal(await page.locator("#profit-table").isVisible(), false);
+  const line = async (asset: string): Promise<string[]> => {
+    const name = page.locator("td:first-child", { hasText: new RegExp(`^${asset}$`) });
+    return lines.filter({ has: name }).locator("td").allTextContents();
+  };
+  assert.equal((await line("BTC"))[2], "+1\u00a0500.00", "what was realised in BTC/USD is of BTC");
+  assert.deepEqual((await line("USD")).slice(2), ["–", "–", "–", "–"], "nothing counts for what things are priced in");
+  const total = async (fact: string): Promise<bigint> => cents(await text(page, `#account-${fact}`));
+  const profits = (await lines.locator("td:nth-child(6)").allTextContents()).map(cents).reduce((a, b) => a + b);
+  assert.equal(profits, (await total("realised")) + (await total("unrealised")) - (await total("fees")), "the lines add up to the profit");
+  assert.match(await text(page, "#asset-profit-words"), /^In USD, at the last prices\. .* base asset/);
+  await assertWithin(page, "#asset-profit-table th, #asset-profit-table td", "#profit-body");
+  await choose(page, "input[name=profit-by][value=instrument]");
+  assert.equal(await page.locator("#profit-table").isVisible(), true);
   for (const scroll of ["#assets-body", "#profit-body", "#all-orders-body", "#trades-body"]) {
     const aside = await page.locator(scroll).evaluate((box) => box.scrollWidth - box.clientWidth);
     assert.ok(aside <= 1, `${scroll} at ${width} is ${aside} px too wide`);
@@ -295,7 +312,8 @@ async function dragsStops({ page }: Watched, { venue }: Running): Promise<void> 
   await field.press("Enter");
   await until("the trigger is where it was", async () => stop() === before);
   await choose(page, "input[name=orders-shown][value=history]");
-  await until("both are in the history", async () => (await page.locator("#history-table td.what", { hasText: "Amended from" }).count()) === 2);
+  const amended = page.locator("#history-table td.what", { hasText: "Amended from" });
+  await until("both are in the history", async () => (await amended.count()) === 2);
   await choose(page, "input[name=orders-shown][value=open]");
   // The trigger of a trailing stop follows the price by itself: its line is no grip.
   const own = book.ordersOf(1)[0];
@@ -311,7 +329,7 @@ async function lowestBid(page: Page): Promise<string> {
   return (await bids.evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""))).at(-1) ?? "";
 }
 
-/** Where an order's line lies on the chart: the pointer becomes a grip there. The scale follows the price, so it is looked for each time. */
+/** Where an order's line lies on the chart: the pointer becomes a grip there. The scale follows the price, so it is looked for again. */
 async function findLine(page: Page): Promise<{ x: number; y: number }> {
   const found: { x: number; y: number }[] = [];
   await until("an order's line is found on the chart", async () => {

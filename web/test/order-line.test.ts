@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Order } from "walras";
-import { changeOf, lineOf } from "../src/state/order-line.ts";
+import { changeOf, lineOf, type OrderLine } from "../src/state/order-line.ts";
 import { order } from "./whole.ts";
 
-const of = (type: Order["type"], price: string | null, trigger: string | null): ReturnType<typeof lineOf> => lineOf(order({ type, price, trigger }));
+const of = (type: Order["type"], price: string | null, trigger: string | null): OrderLine | null => lineOf(order({ type, price, trigger }));
 
 test("an order with a limit is moved by its price, a stop without one by its trigger", () => {
   assert.deepEqual(of("limit", "10.00", null), { field: "price", at: "10.00" });

@@ -7,7 +7,7 @@ export interface OrderLine {
   at: string;
 }
 
-/** `null` where nothing can: a trailing stop's trigger follows the market, and of an order known from an update alone the terms are missing. */
+/** `null` where nothing can: a trailing stop's trigger follows the market, and an order known from an update alone may lack its terms. */
 export function lineOf({ type, price, trigger }: Pick<Order, "type" | "price" | "trigger">): OrderLine | null {
   if (price != null) return { field: "price", at: price };
   return trigger == null || isTrailing(type) ? null : { field: "trigger", at: trigger };

@@ -26,6 +26,8 @@ function instrument(id: number, base: string, lot: string, sizeDecimals: number)
   return whole.instrument({ instrument_id: id, symbol: `${base}/USD`, base, lot_size: lot, size_decimals: sizeDecimals });
 }
 
+type Changes = Record<"price" | "trigger" | "size", string | undefined>;
+
 export class FakeVenue {
   readonly assets = ASSETS;
   readonly markets = [
@@ -254,7 +256,7 @@ export class FakeVenue {
     return { log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), status: "cancelled" };
   }
 
-  amend(account: number, market: FakeMarket, clientOrderId: string, asked: Record<"price" | "trigger" | "size", string | undefined>): object {
+  amend(account: number, market: FakeMarket, clientOrderId: string, asked: Changes): object {
     const { price, trigger, size } = asked;
     const order = findOrder(market, account, clientOrderId);
     if (trigger !== undefined) {

@@ -22,7 +22,7 @@ export const page: typeof en = {
     "offer-fills-title": "Ihre Trades",
     "blocks-title": "Blöcke",
     "assets-title": "Assets",
-    "profit-title": "Ergebnis je Instrument",
+    "profit-title": "Ergebnis",
     "all-orders-title": "Orders",
     "trades-title": "Trades",
     "fair-orders-title": "Orders auf dem Weg hinein",

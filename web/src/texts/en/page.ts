@@ -21,7 +21,7 @@ export const page = {
     "offer-fills-title": "Your trades",
     "blocks-title": "Blocks",
     "assets-title": "Assets",
-    "profit-title": "Profit by instrument",
+    "profit-title": "Profit",
     "all-orders-title": "Orders",
     "trades-title": "Trades",
     "fair-orders-title": "Orders, on their way in",

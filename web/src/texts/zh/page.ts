@@ -22,7 +22,7 @@ export const page: typeof en = {
     "offer-fills-title": "我的成交",
     "blocks-title": "区块",
     "assets-title": "资产",
-    "profit-title": "各品种盈亏",
+    "profit-title": "盈亏",
     "all-orders-title": "委托记录",
     "trades-title": "成交记录",
     "fair-orders-title": "委托进场",

@@ -1,4 +1,4 @@
-// What each relay of the chosen tree says of itself, as a table in place of the picture: also for those who have no mouse to hold on a node.
+// What each relay of the chosen tree says of itself, as a table in place of the picture: no mouse is needed to read it.
 
 import { byId, h, setText } from "../../base/dom.ts";
 import { type RelayLine, relayLines, treesOf } from "../../state/network.ts";
@@ -13,15 +13,16 @@ const words = t.network;
 export function relaysView(venue: Venue): void {
   const numeric = true;
   const { element, body } = table(words.relaysTable, [
-    { name: words.relayPlace }, { name: words.relayPackets, numeric }, { name: words.relayHedges, numeric }, { name: words.relayLost, numeric },
-    { name: words.relayTransit, numeric },
+    { name: words.relayPlace }, { name: words.relayPackets, numeric }, { name: words.relayHedges, numeric },
+    { name: words.relayLost, numeric }, { name: words.relayTransit, numeric },
   ]);
   element.id = "relays-table";
   const about = h("p.panel-words", {}, words.relaysWords);
   const none = h("p.empty", {}, words.relaysNone);
   const [picture, scroll] = [byId("tree-host"), byId("relays-body")];
   scroll.append(about, element, none);
-  const form = new Choice<"picture" | "table">("tree-shown", words.treeShown, [["picture", words.picture], ["table", words.table]], "light");
+  const choices = [["picture", words.picture], ["table", words.table]] as const;
+  const form = new Choice<"picture" | "table">("tree-shown", words.treeShown, choices, "light");
   form.element.hidden = true;
   byId("tree-words").append(form.element);
   const makeRow = (): HTMLTableRowElement =>
