@@ -4,8 +4,9 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
+import { formatUnits } from "walras";
 import { type Arrangement, type Panel, PANELS } from "../src/base/settings.ts";
-import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
+import { assertFits, blur, choose, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { assertNotCut, assertWithin, COUNTS_SHIFTS } from "./e2e-layout.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { fill } from "./whole.ts";
@@ -70,6 +71,7 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("starred markets stay in sight with their prices", SIZES, watchesMarkets);
   await at("indicators are drawn, read out, and kept", [WIDE], drawsIndicators);
   await at("an order is dragged to another price on the chart", [WIDE], dragsOrders);
+  await at("a stop without a limit is dragged to another trigger on the chart, and a trailing one is not", [WIDE], dragsStops);
   await at("a size is given in the quote asset", [WIDE], sizesInQuote);
   await at("every order is asked about where that is chosen", [WIDE], asksAlways, { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' });
   await at("an order has a take-profit and a stop-loss", SIZES, entersBracket, { init: COUNTS_SHIFTS, errors: /409 \(Conflict\)/ });
@@ -113,6 +115,23 @@ async function showsAccount({ page, shoot }: Watched, { venue }: Running, { widt
   const sum = (await page.locator("#assets-table tbody tr td:nth-child(4)").allTextContents()).map(cents).reduce((a, b) => a + b);
   assert.equal(sum, cents(await text(page, "#account-value")), "the lines add up to the value");
   await page.selectOption("#counted-in", { index: 0 });
+  await choose(page, "input[name=profit-by][value=asset]");
+  const lines = page.locator("#asset-profit-table tbody tr");
+  await until("all assets are listed", async () => (await lines.count()) === 6);
+  assert.equal(await page.locator("#profit-table").isVisible(), false);
+  const line = async (asset: string): Promise<string[]> => {
+    const name = page.locator("td:first-child", { hasText: new RegExp(`^${asset}$`) });
+    return lines.filter({ has: name }).locator("td").allTextContents();
+  };
+  assert.equal((await line("BTC"))[2], "+1\u00a0500.00", "what was realised in BTC/USD is of BTC");
+  assert.deepEqual((await line("USD")).slice(2), ["–", "–", "–", "–"], "nothing counts for what things are priced in");
+  const total = async (fact: string): Promise<bigint> => cents(await text(page, `#account-${fact}`));
+  const profits = (await lines.locator("td:nth-child(6)").allTextContents()).map(cents).reduce((a, b) => a + b);
+  assert.equal(profits, (await total("realised")) + (await total("unrealised")) - (await total("fees")), "the lines add up to the profit");
+  assert.match(await text(page, "#asset-profit-words"), /^In USD, at the last prices\. .* base asset/);
+  await assertWithin(page, "#asset-profit-table th, #asset-profit-table td", "#profit-body");
+  await choose(page, "input[name=profit-by][value=instrument]");
+  assert.equal(await page.locator("#profit-table").isVisible(), true);
   for (const scroll of ["#assets-body", "#profit-body", "#all-orders-body", "#trades-body"]) {
     const aside = await page.locator(scroll).evaluate((box) => box.scrollWidth - box.clientWidth);
     assert.ok(aside <= 1, `${scroll} at ${width} is ${aside} px too wide`);
@@ -243,36 +262,23 @@ async function drawsIndicators({ page, shoot }: Watched): Promise<void> {
 }
 
 async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promise<void> {
-  const bids = await page.locator("#book-table tbody tr[data-side=buy]").evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""));
-  await rests(page, bids.at(-1) ?? "", "0.02");
+  await rests(page, await lowestBid(page), "0.02");
   await page.locator('#chart-plot[data-own-lines="1"]').waitFor();
   const order = venue.market("BTC-USD").book.ordersOf(1)[0];
   assert.ok(order?.price);
   const before = order.price;
-  // The line lies where the pointer becomes a grip.
-  const box = await page.locator("#chart-plot").boundingBox();
-  assert.ok(box);
-  let y = box.y;
-  // The scale follows the price, so the line is looked for again each time.
-  const isFound = async (): Promise<boolean> => {
-    for (y = box.y + 4; y < box.y + box.height; y += 4) {
-      await page.mouse.move(box.x + 200, y);
-      if (await page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"))) return true;
-    }
-    return false;
-  };
-  await until("the order's line is found on the chart", isFound);
+  let { x, y } = await findLine(page);
   await page.mouse.down();
-  await page.mouse.move(box.x + 200, y + 12, { steps: 3 });
+  await page.mouse.move(x, y + 12, { steps: 3 });
   await shoot("dragging");
   await page.mouse.up();
   await until("the venue has the new price", async () => (venue.market("BTC-USD").book.ordersOf(1)[0]?.price ?? before) < before);
   await page.getByText("Your order was moved").waitFor();
   // Escape lets it be.
   const after = venue.market("BTC-USD").book.ordersOf(1)[0]?.price;
-  await until("the line is there", isFound);
+  ({ x, y } = await findLine(page));
   await page.mouse.down();
-  await page.mouse.move(box.x + 200, y - 20, { steps: 3 });
+  await page.mouse.move(x, y - 20, { steps: 3 });
   await page.keyboard.press("Escape");
   await page.mouse.up();
   assert.equal(venue.market("BTC-USD").book.ordersOf(1)[0]?.price, after);
@@ -280,6 +286,71 @@ async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promis
   await enter(page, "b", "0.01");
   await page.keyboard.press("Enter");
   await until("the trade is marked on the chart", async () => (await page.locator("#chart-plot").getAttribute("data-own-marks")) === "1");
+}
+
+async function dragsStops({ page }: Watched, { venue }: Running): Promise<void> {
+  const { book } = venue.market("BTC-USD");
+  const stop = (): bigint => book.ordersOf(1)[0]?.trigger ?? 0n;
+  await page.locator("#kind").selectOption("stop");
+  await page.fill("#ticket-trigger", await lowestBid(page));
+  await enter(page, "s", "0.02");
+  await page.locator('#chart-plot[data-own-lines="1"]').waitFor();
+  const before = stop();
+  assert.ok(before > 0n);
+  const { x, y } = await findLine(page);
+  await page.mouse.down();
+  await page.mouse.move(x, y + 12, { steps: 3 });
+  await page.mouse.up();
+  await until("the venue has the new trigger", async () => stop() < before);
+  assert.equal(book.ordersOf(1)[0]?.price, null, "it has no limit as before");
+  await page.getByText("Your order was moved").waitFor();
+  // By keyboard, in the order's row.
+  await page.locator("#orders-table tbody button", { hasText: "Amend" }).click();
+  const field = page.locator("#orders-table tbody input").first();
+  assert.match((await field.getAttribute("aria-label")) ?? "", /^New trigger of: /);
+  await field.fill(formatUnits(before, 2));
+  await field.press("Enter");
+  await until("the trigger is where it was", async () => stop() === before);
+  await choose(page, "input[name=orders-shown][value=history]");
+  const amended = page.locator("#history-table td.what", { hasText: "Amended from" });
+  await until("both are in the history", async () => (await amended.count()) === 2);
+  await choose(page, "input[name=orders-shown][value=open]");
+  // The trigger of a trailing stop follows the price by itself: its line is no grip.
+  const own = book.ordersOf(1)[0];
+  assert.ok(own);
+  own.kind = "trailing_stop";
+  book.onOrder(own, "waiting_trigger");
+  await until("it is listed as trailing", async () => /trailing/.test(await text(page, "#orders-table tbody tr")));
+  assert.equal(await lineAt(page), null);
+}
+
+async function lowestBid(page: Page): Promise<string> {
+  const bids = page.locator("#book-table tbody tr[data-side=buy]");
+  return (await bids.evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""))).at(-1) ?? "";
+}
+
+/** Where an order's line lies on the chart: the pointer becomes a grip there. The scale follows the price, so it is looked for again. */
+async function findLine(page: Page): Promise<{ x: number; y: number }> {
+  const found: { x: number; y: number }[] = [];
+  await until("an order's line is found on the chart", async () => {
+    const at = await lineAt(page);
+    if (at !== null) found.push(at);
+    return at !== null;
+  });
+  const [line] = found;
+  assert.ok(line);
+  return line;
+}
+
+async function lineAt(page: Page): Promise<{ x: number; y: number } | null> {
+  const box = await page.locator("#chart-plot").boundingBox();
+  assert.ok(box);
+  const x = box.x + 200;
+  for (let y = box.y + 4; y < box.y + box.height; y += 4) {
+    await page.mouse.move(x, y);
+    if (await page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"))) return { x, y };
+  }
+  return null;
 }
 
 async function sizesInQuote({ page, shoot }: Watched): Promise<void> {

@@ -149,7 +149,9 @@ export class Session {
       case "cancel":
         return this.#venue.cancel(this.#account, market, message["client_order_id"] ?? "");
       case "amend":
-        return this.#venue.amend(this.#account, market, message["client_order_id"] ?? "", message["price"], message["size"]);
+        return this.#venue.amend(this.#account, market, message["client_order_id"] ?? "", {
+          price: message["price"], trigger: message["trigger"], size: message["size"],
+        });
       case "mass_cancel":
         return this.#venue.massCancel(this.#account, market);
       default:

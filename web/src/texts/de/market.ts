@@ -147,7 +147,9 @@ export const market: typeof en = {
     atrTitle: "Mittlere wahre Spanne (Wilder)",
     period: (name) => `${name}: Kerzen`,
     own: "Meine Orders und Ausführungen",
-    ownTitle: "Ihre offenen Orders als Linien, die sich auf einen anderen Preis ziehen lassen, und Ihre Ausführungen als Marken",
+    ownTitle:
+      "Ihre offenen Orders als Linien, die sich auf einen anderen Preis ziehen lassen (ein Stop ohne Limit: auf einen anderen " +
+      "Auslöser), und Ihre Ausführungen als Marken",
     dragged: (price) => `Auf ${price} ändern`,
     moved: "Ihre Order wurde geändert",
     movedText: (order, from, to) => `${order}: von ${from} auf ${to}.`,

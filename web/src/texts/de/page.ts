@@ -22,7 +22,7 @@ export const page: typeof en = {
     "offer-fills-title": "Ihre Trades",
     "blocks-title": "Blöcke",
     "assets-title": "Assets",
-    "profit-title": "Ergebnis je Instrument",
+    "profit-title": "Ergebnis",
     "all-orders-title": "Orders",
     "trades-title": "Trades",
     "fair-orders-title": "Orders auf dem Weg hinein",
@@ -124,7 +124,7 @@ export const page: typeof en = {
   },
   shortcuts: {
     help: "Diese Hilfe",
-    view: "Orderbuch, Batch, fairer Zugang",
+    view: "Nächste Ansicht: Orderbuch, Batch, Konto, fairer Zugang, Netz",
     buy: "Kaufen: zur Menge der Ordermaske",
     buyBatch: "Asset zum Kaufen wählen",
     sell: "Verkaufen: zur Menge der Ordermaske",

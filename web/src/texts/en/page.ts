@@ -21,7 +21,7 @@ export const page = {
     "offer-fills-title": "Your trades",
     "blocks-title": "Blocks",
     "assets-title": "Assets",
-    "profit-title": "Profit by instrument",
+    "profit-title": "Profit",
     "all-orders-title": "Orders",
     "trades-title": "Trades",
     "fair-orders-title": "Orders, on their way in",
@@ -115,7 +115,7 @@ export const page = {
   },
   shortcuts: {
     help: "This help",
-    view: "Order book, batch, fair access",
+    view: "Next view: order book, batch, account, fair access, network",
     buy: "Buy: to the ticket's size",
     buyBatch: "Choose the asset to buy",
     sell: "Sell: to the ticket's size",

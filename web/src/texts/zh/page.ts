@@ -22,7 +22,7 @@ export const page: typeof en = {
     "offer-fills-title": "我的成交",
     "blocks-title": "区块",
     "assets-title": "资产",
-    "profit-title": "各品种盈亏",
+    "profit-title": "盈亏",
     "all-orders-title": "委托记录",
     "trades-title": "成交记录",
     "fair-orders-title": "委托进场",
@@ -107,7 +107,7 @@ export const page: typeof en = {
   },
   shortcuts: {
     help: "本帮助",
-    view: "订单簿、批次、公平接入",
+    view: "下一个视图：订单簿、批次、账户、公平接入、网络",
     buy: "买入：到下单数量",
     buyBatch: "选择买入资产",
     sell: "卖出：到下单数量",
