@@ -161,7 +161,11 @@ impl Allowance {
         match command {
             Command::Order(OrderCommand::Cancel(_) | OrderCommand::MassCancel(_) | OrderCommand::CancelAfter(_)) => Self::Cancels,
             Command::Order(
-                OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_) | OrderCommand::Amend(_),
+                OrderCommand::New(_)
+                | OrderCommand::NewNamed(_)
+                | OrderCommand::NewLinked(_)
+                | OrderCommand::Amend(_)
+                | OrderCommand::AmendNamed(_),
             ) => Self::Requests,
             Command::Instrument(_) | Command::Account(_) | Command::Session(_) | Command::BatchMarket(_) => Self::Requests,
             Command::Batch(_) | Command::Shard(_) | Command::Venue(_) | Command::Invalid(_) => Self::Requests,

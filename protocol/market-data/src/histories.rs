@@ -11,7 +11,7 @@ use walras_types::{
     AccountId, ClientOrderId, ClientOrderName, InstrumentId, LogIndex, OrderId, OrderTerms, PriceTicks, Side, SizeLots, TimeNs,
 };
 use walras_wire::codec::{Reader, Wire, Writer};
-use walras_wire::{CancelReason, Command, DecodeError, Event, NewOrder, OrderCommand, OrderEvent, Resting, Traded};
+use walras_wire::{CancelReason, Command, DecodeError, Event, NewOrder, OrderEvent, Resting, Traded};
 
 use crate::private::Fill;
 use crate::records::{AccountRecord, EndedOrder, OrderEnd, RecordId, Recorded, get_u128, put_u128};
@@ -143,7 +143,8 @@ impl OrderHistories {
                 self.enters(e.order_id, e.price, e.resting);
                 let Some(about) = self.about_mut(e.order_id) else { return };
                 (about.price, about.changed) = (e.price, entry.time);
-                if let Some(Command::Order(OrderCommand::Amend(amend))) = entry.command
+                if let Some(Command::Order(order)) = entry.command
+                    && let Some(amend) = order.amended()
                     && (amend.account, amend.instrument) == (e.account, e.instrument)
                     && amend.amendment.client_order_id == e.client_order_id
                 {

@@ -7,7 +7,7 @@ use walras_types::*;
 use walras_wire::*;
 
 use crate::batch_market::{self, MARKET, opening_with_batches};
-use crate::venue::{BTC, USD, Venue, opening, units};
+use crate::venue::{BTC, USD, Venue, opening, phase, spec, units};
 
 /// An open batch market, and an account with a key.
 fn batch_venue() -> Venue {
@@ -131,6 +131,38 @@ fn chains_of_transactions_need_version_14() {
     assert_eq!(of_chain.map(|terms| is_taken(&submit_with_terms(&mut venue, operation, terms))), [false; 3]);
     venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
     assert_eq!(of_chain.map(|terms| is_taken(&submit_with_terms(&mut venue, operation, terms))), [true; 3]);
+}
+
+#[test]
+fn amendments_that_give_a_text_need_version_14() {
+    let mut venue: Venue = Venue::new();
+    venue.take_all(opening(1, 1_000_000, &[spec(0)]));
+    venue.take_all([phase(0, TradingPhase::Continuous), Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(13)))]);
+    let terms = OrderTerms::limit(Side::Buy, PriceTicks::new(100).unwrap(), SizeLots::new(3));
+    let (account, instrument, client_order_id) = (AccountId(0), InstrumentId(0), ClientOrderId(5));
+    let entered = venue.apply(Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms })));
+    let Some(Event::Order(OrderEvent::Accepted(accepted))) = entered.first() else { panic!("{entered:?}") };
+    let amend = |size| {
+        let amendment = Amendment { client_order_id, price: None, trigger: None, size: Some(SizeLots::new(size)) };
+        AmendOrder { account, instrument, amendment }
+    };
+    let named = |size| {
+        let name = ClientOrderName::of_replacement(b"77").unwrap();
+        Command::Order(OrderCommand::AmendNamed(NamedAmend { amend: amend(size), name }))
+    };
+    assert_eq!(named(2).since(), EngineVersion(14));
+    let expected = Rejected::of(&named(2), RejectReason::NeedsLaterVersion);
+    assert_eq!(venue.apply(named(2)), [Event::Rejected(expected)]);
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(14))));
+    // As the same amendment without the text, and the order keeps the number with which it entered.
+    let mut done = venue.apply(named(2));
+    done.extend(venue.apply(Command::Order(OrderCommand::Amend(amend(1)))));
+    let [Event::Order(OrderEvent::Amended(first)), Event::Order(OrderEvent::Amended(second))] = done[..] else {
+        panic!("{done:?}")
+    };
+    let open = |lots| Resting { open: SizeLots::new(lots), shown: SizeLots::new(lots) };
+    assert_eq!((first.order_id, first.client_order_id, first.resting), (accepted.order_id, client_order_id, open(2)));
+    assert_eq!(OrderAmended { resting: open(1), ..first }, second);
 }
 
 #[test]
