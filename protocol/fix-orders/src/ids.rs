@@ -13,7 +13,7 @@
 //! to, a program that finds orders by no other numbers.
 
 use walras_gateway::{ClientOrder, NoClientOrder};
-use walras_types::{ClientOrderId, ContentDigest, EngineVersion};
+use walras_types::{ClientOrderId, ClientOrderName, ContentDigest, EngineVersion};
 
 /// Longest ClOrdID, in bytes.
 pub const CL_ORD_ID_BYTES_MAX: usize = 64;
@@ -76,6 +76,11 @@ pub(crate) fn client_order_under(text: &str, version: EngineVersion) -> ClientOr
 /// The number of it.
 pub(crate) fn id_under(text: &str, version: EngineVersion) -> ClientOrderId {
     client_order_under(text, version).id
+}
+
+/// What the log has of a ClOrdID that a replacement gives, under a version of the engine: the text, if it is a name, or digits.
+pub(crate) fn replacement_under(text: &str, version: EngineVersion) -> Option<ClientOrderName> {
+    ClientOrderName::of_replacement(text.as_bytes()).filter(|_| version >= NAMES_SINCE)
 }
 
 /// The number that stands for a text before that.

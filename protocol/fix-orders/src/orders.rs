@@ -66,6 +66,8 @@ pub(crate) struct Order {
     pub(crate) cl_ord_id: Box<str>,
     /// The ClOrdID that it entered with, where it has another one now.
     first: Option<Box<str>>,
+    /// The one that it had at an earlier connection, until the report of that replacement comes again.
+    later: Option<Box<str>>,
     pub(crate) instrument: InstrumentId,
     /// `None` where no report that is kept says it.
     pub(crate) side: Option<Side>,
@@ -98,6 +100,7 @@ impl Order {
             client_order_id: e.client_order_id,
             cl_ord_id,
             first: None,
+            later: None,
             instrument: e.instrument,
             side: Some(e.side),
             open: e.size,
@@ -120,6 +123,7 @@ impl Order {
             client_order_id,
             cl_ord_id,
             first: None,
+            later: None,
             instrument,
             side,
             open,
@@ -329,6 +333,7 @@ impl Orders {
     pub(crate) fn within(mut self, bytes_max: usize) -> Option<Self> {
         // The next connection does not hear which report answers which of them.
         self.replacing.clear();
+        self.by_order.values_mut().for_each(|order| order.later = None);
         if self.bytes() > bytes_max {
             self.texts.thin();
         }
@@ -385,7 +390,10 @@ impl Orders {
         let text = text.or(expected).unwrap_or_else(|| text_of(e.client_order_id).into());
         let mut order = Order::of(e, text, terms);
         if let Some(before) = self.before.remove(&e.order_id) {
-            (order.cl_ord_id, order.first) = (before.cl_ord_id, before.first);
+            (order.cl_ord_id, order.later) = match before.first {
+                Some(first) => (first, Some(before.cl_ord_id)),
+                None => (before.cl_ord_id, None),
+            };
             (order.trigger, order.time_in_force, order.order_type) = (before.trigger, before.time_in_force, before.order_type);
         }
         let said = execution(ExecKind::New, &order, None, None);
@@ -429,6 +437,11 @@ impl Orders {
     }
 
     fn on_amended(&mut self, e: &OrderAmended, asked: Option<&Asked>, name: Option<Box<str>>) -> Option<Said> {
+        // The report of a replacement has the text that it gave; that of another amendment has the order's.
+        let (name, given) = match name {
+            Some(text) if id_of(&text) != e.client_order_id => (None, Some(text)),
+            name => (name, None),
+        };
         let names = (e.order_id, e.client_order_id, e.instrument);
         self.learn(names, name, Some(e.side), e.resting.open.max(SizeLots::ZERO));
         let asked = asked.filter(|asked| is_of(asked, e.client_order_id));
@@ -438,13 +451,27 @@ impl Orders {
         let order = self.by_order.get_mut(&e.order_id)?;
         let orig = order.cl_ord_id.clone();
         let mut open = e.resting.open.max(SizeLots::ZERO);
-        if let Some(Asked::Change(asked)) = asked {
-            let before = std::mem::replace(&mut order.cl_ord_id, asked.cl_ord_id.clone());
-            if order.first.is_none() {
-                order.first = Some(before);
+        let text = match (asked, given) {
+            (Some(Asked::Change(asked)), _) => {
+                order.later = None;
+                open = asked.open.unwrap_or(order.open);
+                Some(asked.cl_ord_id.clone())
             }
-            self.texts.take(&asked.cl_ord_id, e.client_order_id);
-            open = asked.open.unwrap_or(order.open);
+            // Another connection asked for it. What an earlier one of the session knew is kept.
+            (_, Some(given)) => {
+                if order.later.is_none() {
+                    self.texts.ask(&given, e.client_order_id);
+                } else if order.later.as_ref() == Some(&given) {
+                    order.later = None;
+                }
+                Some(given)
+            }
+            (_, None) => order.later.take(),
+        };
+        if let Some(text) = text {
+            self.texts.take(&text, e.client_order_id);
+            let before = std::mem::replace(&mut order.cl_ord_id, text);
+            order.first.get_or_insert(before);
         }
         order.open = open;
         order.size = SizeLots::new(order.cum.saturating_add(open.get()));
@@ -703,6 +730,27 @@ mod tests {
             orders.on_event(&accepted(number), None, None);
         });
         assert!(orders.within(REMEMBERED_BYTES_MAX).is_none());
+    }
+
+    /// What other connections call an order is known from reports, within the same bounds.
+    #[test]
+    fn replacements_of_which_reports_tell_are_kept_like_those_asked_here() {
+        let mut orders = Orders::default();
+        orders.on_event(&accepted(QUOTE), None, None);
+        let amended = |orders: &mut Orders, number: u64, name: Option<ClientOrderName>| {
+            let (_, amended) = replaced(number);
+            let Some(Said::Execution(said)) = orders.on_event(&amended, None, name) else { panic!("it is said") };
+            (said.cl_ord_id.to_string(), said.orig_cl_ord_id.map(String::from))
+        };
+        for number in 2..1_000 {
+            let [before, text] = [number - 1, number].map(|number| if number == 1 { "1".to_owned() } else { format!("q{number}") });
+            let said = amended(&mut orders, number, ClientOrderName::new(&text));
+            assert_eq!(said, (text, Some(before)));
+            assert!(orders.texts.len() <= ASKED_MAX + 1, "at {number}");
+        }
+        assert_eq!(["q999", "q968", "1", "q967"].map(|text| orders.find(text, None).is_some()), [true, true, true, false]);
+        // An amendment by another interface gives no text.
+        assert_eq!(amended(&mut orders, 1_000, None), ("q999".to_owned(), Some("q999".to_owned())));
     }
 
     #[test]

@@ -6,10 +6,12 @@ use walras_types::{
     AccountId, Amendment, ClientOrderId, ClientOrderName, ContentDigest, Display, EngineVersion, InstrumentId, OrderTerms,
     OrderType, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail,
 };
-use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand};
+use walras_wire::{
+    AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NamedAmend, NamedOrder, NewOrder, OrderCommand,
+};
 
 use crate::catalog::{Catalog, Listed};
-use crate::ids::{CL_ORD_ID_BYTES_MAX, client_order_under, id_under};
+use crate::ids::{CL_ORD_ID_BYTES_MAX, client_order_under, id_under, replacement_under};
 use crate::orders::{Order, Orders};
 use crate::tags;
 
@@ -169,7 +171,8 @@ impl Requests<'_> {
     fn change(&self, message: &Message, kind: Change) -> Request {
         let text = |tag: i32| message.text(tag).unwrap_or_default();
         let (cl_ord_id, orig) = (text(tags::CL_ORD_ID), text(tags::ORIG_CL_ORD_ID));
-        let client_order_id = self.orders.id_of(orig, message.text(tags::ORDER_ID), self.catalog.version());
+        let version = self.catalog.version();
+        let client_order_id = self.orders.id_of(orig, message.text(tags::ORDER_ID), version);
         let mut asked = ChangeAsked { cl_ord_id: cl_ord_id.into(), orig_cl_ord_id: orig.into(), client_order_id, kind, open: None };
         let listed = self.listed(message);
         let instrument = listed.as_ref().ok().map(|listed| listed.spec.instrument);
@@ -181,7 +184,11 @@ impl Requests<'_> {
                 Change::Replace => {
                     let amendment = self.amendment(message, listed, client_order_id)?;
                     asked.open = amendment.size;
-                    OrderCommand::Amend(AmendOrder { account: self.account, instrument, amendment })
+                    let amend = AmendOrder { account: self.account, instrument, amendment };
+                    match replacement_under(cl_ord_id, version) {
+                        Some(name) => OrderCommand::AmendNamed(NamedAmend { amend, name }),
+                        None => OrderCommand::Amend(amend),
+                    }
                 }
             };
             Ok(Command::Order(command))

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_archive::{AccountCursor, AccountQuery, RecordKind};
+use walras_gateway::ClientOrder;
 use walras_gateway::session::Resend;
 use walras_market_data::{AccountRecord, Recorded};
 use walras_ports::{KnownOrder, OrderKey, OrderWait, RecordFilter, RecordsPage, View, known_order};
@@ -190,7 +191,7 @@ fn reports_after(view: &View<'_>, account: AccountId, after: Option<u64>, max: u
         .filter_map(|(report, name)| {
             let event = decode_report_event(report.event).ok()?;
             // Reports from before engine version 14 have no texts.
-            let name = name.or_else(|| order_of(&event).and_then(&mut name_of));
+            let name = name.filter(|name| !is_replacement(&event, *name)).or_else(|| order_of(&event).and_then(&mut name_of));
             let waits = match &event {
                 ReportEvent::Event(Event::Order(OrderEvent::Accepted(e))) => view.waits.of(account, e.order_id),
                 ReportEvent::Event(_) | ReportEvent::Filled(_) => None,
@@ -199,6 +200,11 @@ fn reports_after(view: &View<'_>, account: AccountId, after: Option<u64>, max: u
         })
         .collect();
     Ok(ReadReports { reports, last })
+}
+
+/// Whether a report has the text that a replacement by FIX gave the order, and not the one with which it entered.
+fn is_replacement(event: &ReportEvent, name: ClientOrderName) -> bool {
+    matches!(event, ReportEvent::Event(Event::Order(OrderEvent::Amended(e))) if ClientOrder::from(name).id != e.client_order_id)
 }
 
 fn order_of(event: &ReportEvent) -> Option<OrderId> {
@@ -231,4 +237,34 @@ pub(super) async fn reports(State(app): State<App>, asked: Asked<ReportsOf>, sig
     let limit = at_most("limit", limit, 100, REPORTS_MAX)?;
     let read = read_reports(&app, account, after, limit).await?;
     Ok(ok(&reports::reports(&app.venue.catalog(), &read)))
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::{ClientOrderId, InstrumentId, Side, SizeLots};
+    use walras_wire::{OrderAmended, Priority, Resting};
+
+    use super::*;
+
+    /// FIX calls a replaced order otherwise: here it has the text with which it entered, whatever its report came with.
+    #[test]
+    fn a_replacement_does_not_rename_an_order_here() {
+        let [first, second] = ["bid-7", "bid-8"].map(|text| ClientOrderName::new(text).unwrap());
+        let digits = ClientOrderName::of_replacement(b"77").unwrap();
+        let amended = |client_order_id| {
+            ReportEvent::Event(Event::Order(OrderEvent::Amended(OrderAmended {
+                instrument: InstrumentId(0),
+                account: AccountId(0),
+                client_order_id,
+                order_id: OrderId(7),
+                side: Side::Buy,
+                price: None,
+                priority: Priority::Kept,
+                resting: Resting { open: SizeLots::new(5), shown: SizeLots::new(5) },
+            })))
+        };
+        let of_text = amended(ClientOrder::from(first).id);
+        assert_eq!([first, second, digits].map(|name| is_replacement(&of_text, name)), [false, true, true]);
+        assert!(is_replacement(&amended(ClientOrderId(5)), second), "of an order that entered by a number");
+    }
 }

@@ -186,6 +186,96 @@ fn what_needs_a_later_version_is_rejected() {
     }
 }
 
+fn replace(from: &str, to: &str, price: u32) -> String {
+    format!("11={to}|41={from}|55=BTC/USD|54=2|38=0.001|40=2|44={price}|")
+}
+
+/// From version 14 of the engine on the log has what a replace calls an order, digits too.
+#[test]
+fn a_replaced_order_is_called_the_same_at_another_replica_and_in_a_drop_copy() {
+    for [second, third] in [["bid-8", UUID], ["1001", "0077"]] {
+        let (mut world, mut clients) = one();
+        clients.push(Client::new("ALICE", "WALRAS-DROP", &password(0)));
+        world.connect(1, &mut clients[1], 2, "");
+        world.settle(&mut clients);
+        send(&mut world, &mut clients, "D", &sell("bid-7"));
+        send(&mut world, &mut clients, "G", &replace("bid-7", second, 30_001));
+        send_unheard(&mut world, &mut clients[0], "G", &replace(second, third, 30_002));
+        fail_over(&mut world, &mut clients);
+        assert_eq!(last(&clients), ["5", third, second]);
+        send(&mut world, &mut clients, "H", &format!("11={third}|55=BTC/USD|54=2|"));
+        assert_eq!(last(&clients), ["I", third, "-"]);
+        // Its ClOrdID is in use, and its earlier one leads to it.
+        send(&mut world, &mut clients, "D", &sell(third));
+        assert!(clients[0].last().text(58).contains("DuplicateClientOrderId"), "{:?}", clients[0].last());
+        send(&mut world, &mut clients, "G", &replace(third, "bid-10", 30_003));
+        assert_eq!(last(&clients), ["5", "bid-10", third]);
+        send(&mut world, &mut clients, "G", &replace(second, "bid-11", 30_004));
+        assert_eq!(last(&clients), ["5", "bid-11", "bid-10"]);
+        // To all others it is the order that entered.
+        let replaced = world.commands.last().unwrap();
+        assert_eq!((replaced.client_order_id(), replaced.name()), (Some(id_of("bid-7")), None));
+        send(&mut world, &mut clients, "F", "11=c|41=bid-11|55=BTC/USD|54=2|38=0.001|");
+        assert_eq!((last(&clients), world.open_orders(0)), (["4", "c", "bid-11"], 0));
+        let copies = clients[1].executions().filter(|message| message.text(150) != "8");
+        let copies: Vec<[&str; 2]> = copies.map(|message| [11, 41].map(|tag| message.get(tag).unwrap_or("-"))).collect();
+        let replaces = [["bid-7", "-"], [second, "bid-7"], [third, second], ["bid-10", third], ["bid-11", "bid-10"]];
+        assert_eq!(copies, [&replaces[..], &[["bid-11", "-"]]].concat());
+    }
+}
+
+/// Reports that are told again have the ClOrdIDs of their time, although the replica knows later ones.
+#[test]
+fn reports_of_replaces_that_were_lost_come_again_as_they_were() {
+    let (mut world, mut clients) = one();
+    send(&mut world, &mut clients, "D", &sell("a"));
+    for (from, to, price) in [("a", "b", 30_001), ("b", "c", 30_002)] {
+        send_unheard(&mut world, &mut clients[0], "G", &replace(from, to, price));
+    }
+    world.wait(1_000_000_000);
+    world.connect(0, &mut clients[0], 0, "");
+    world.settle(&mut clients);
+    let said: Vec<[&str; 3]> =
+        clients[0].executions().map(|message| [150, 11, 41].map(|tag| message.get(tag).unwrap_or("-"))).collect();
+    assert_eq!(said, [["0", "a", "-"], ["5", "b", "a"], ["5", "c", "b"]]);
+    send(&mut world, &mut clients, "F", "11=d|41=c|55=BTC/USD|54=2|38=0.001|");
+    assert_eq!(last(&clients), ["4", "d", "c"]);
+}
+
+/// Before version 14, and of a text that is no name, the log has nothing of it: elsewhere the order has the ClOrdID with which it entered.
+#[test]
+fn a_text_that_the_log_has_not_is_known_where_it_was_given() {
+    for (version, text) in [(13, "bid-8"), (14, "bid 8")] {
+        let (mut world, mut clients) = under(EngineVersion(version), EngineVersion(version));
+        send(&mut world, &mut clients, "D", &sell("bid-7"));
+        send(&mut world, &mut clients, "G", &replace("bid-7", text, 30_001));
+        assert_eq!(last(&clients), ["5", text, "bid-7"]);
+        assert!(matches!(world.commands.last(), Some(Command::Order(OrderCommand::Amend(_)))), "{:?}", world.commands.last());
+        fail_over(&mut world, &mut clients);
+        send(&mut world, &mut clients, "H", &format!("11={text}|55=BTC/USD|54=2|"));
+        assert_eq!(clients[0].last().text(39), "8", "version {version}");
+        send(&mut world, &mut clients, "F", "11=c|41=bid-7|55=BTC/USD|54=2|38=0.001|");
+        assert_eq!((last(&clients), world.open_orders(0)), (["4", "c", "bid-7"], 0));
+    }
+}
+
+/// The connection knows of a later version than the log, which does not take a replace with a name.
+#[test]
+fn a_replace_that_needs_a_later_version_is_refused() {
+    let (mut world, mut clients) = under(EngineVersion(14), EngineVersion(13));
+    send(&mut world, &mut clients, "D", &sell("77"));
+    clients[0].send(world.now_ns, "G", &replace("77", "78", 30_001));
+    for _ in 0..3 {
+        world.settle(&mut clients);
+        world.wait(50_000_000);
+    }
+    let refused = clients[0].last();
+    assert_eq!([35, 11, 41].map(|tag| refused.text(tag)), ["9", "78", "77"], "{refused:?}");
+    assert!(refused.text(58).contains("NeedsLaterVersion"), "{refused:?}");
+    send(&mut world, &mut clients, "F", "11=c|41=77|55=BTC/USD|54=2|38=0.001|");
+    assert_eq!((last(&clients), world.open_orders(0)), (["4", "c", "77"], 0));
+}
+
 /// A quote that is replaced again and again has few names, and the newest ones lead to it.
 #[test]
 fn a_quote_that_is_replaced_often_is_reached_by_its_last_names() {
@@ -193,7 +283,7 @@ fn a_quote_that_is_replaced_often_is_reached_by_its_last_names() {
     // Each has a price of its own, for the venue refuses what changes nothing.
     let replace = |from: &str, to: &str| {
         let number: u32 = to.trim_start_matches('q').parse().unwrap();
-        format!("11={to}|41={from}|55=BTC/USD|54=2|38=0.001|40=2|44={}|", 30_000 + number)
+        replace(from, to, 30_000 + number)
     };
     send(&mut world, &mut clients, "D", &sell("q0"));
     // As many at once as a client cares to send, each naming the one before, and a hundred one by one.
