@@ -208,8 +208,8 @@ fn buy_offers_that_make_prices_change_the_rate() {
     let sells = [(0, 1, 1_000_000, "0"), (1, 0, 2_000_000, "0")];
     let market = market(2, &sells, &[(0, 1, 1_000_000, 4_000_000)], vec![]);
     let cleared_by = |makers| {
-        let settings = Settings { makers, budget: Budget::queries(1_000_000), ..settings(10) };
-        let cleared = clear(&market, &settings).unwrap();
+        let usual = Settings::new(Commission::new(15).unwrap(), Mu::new(10).unwrap());
+        let cleared = clear(&market, &Settings { makers, budget: Budget::queries(1_000_000), ..usual }).unwrap();
         let bought = fills(&cleared).iter().find(|(id, ..)| *id == 1_000).map_or(0, |(_, _, bought)| *bought);
         let rounds = (cleared.report.buy_round_count, cleared.report.are_buy_rates_settled);
         (rate(&cleared, 0, 1), bought, cleared.report.buying_pair_count, rounds)
