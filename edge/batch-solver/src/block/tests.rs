@@ -8,68 +8,10 @@ use walras_types::{Amount, Commission};
 
 use super::*;
 
-/// A multiplicative generator.
-struct Draw(u64);
+#[path = "../../tests/made/wild.rs"]
+mod made;
 
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn unit(&mut self) -> f64 {
-        self.next() as f64 / u64::MAX as f64
-    }
-
-    /// Near each other, far apart, and at the ends of what there can be.
-    fn limit(&mut self) -> BatchPrice {
-        let two_to = |exponent: f64| BatchPrice::from_bits(exponent.exp2().to_bits()).unwrap();
-        match self.below(10) {
-            0..6 => two_to(self.unit() * 2.0 - 1.0),
-            6..8 => two_to(self.unit() * 40.0 - 20.0),
-            8 => two_to(self.unit() * 250.0 - 125.0),
-            _ => [BatchPrice::MIN, BatchPrice::MAX, BatchPrice::ONE, BatchPrice::ZERO][self.below(4) as usize],
-        }
-    }
-
-    /// Few units, many, and as many as 64 offers may have.
-    fn units(&mut self) -> u64 {
-        match self.below(11) {
-            0..4 => 1 + self.below(999),
-            4..7 => 1 + self.below(999_999_999),
-            7..9 => 1 + self.below(3),
-            9 => 1 + self.below(Amount::MAX.get() / 64),
-            _ => Amount::MAX.get() / 64,
-        }
-    }
-}
-
-/// Up to 40 offers among 2 to 8 assets, without any order. Of some 1,270 such markets that have a part,
-/// no way was good enough for 11.
-fn wild(seed: u64) -> BatchMarket {
-    let draw = &mut Draw(seed.wrapping_mul(0x1234_5678_9ABC_DEF1));
-    let asset_count = 2 + draw.below(7) as u16;
-    let offer_count = draw.below(40);
-    // Of other seeds the valuations of orderly offers.
-    (0..asset_count).for_each(|_| _ = draw.unit());
-    let mut offers = Vec::new();
-    for id in 0..offer_count {
-        let sell = draw.below(asset_count.into()) as u16;
-        let buy = (sell + 1 + draw.below(u64::from(asset_count) - 1) as u16) % asset_count;
-        let (limit, units) = (draw.limit(), draw.units());
-        if let Ok(offer) = Offer::new(limit, id, OfferId(id), Amount::new(units).unwrap()) {
-            offers.push((Pair { sell: AssetIndex(sell), buy: AssetIndex(buy) }, offer));
-        }
-    }
-    BatchMarket::build(asset_count.into(), &offers, &[], Vec::new()).unwrap()
-}
+use made::wild;
 
 fn closed(offers: &BatchMarket) -> ClosedBatch<'_> {
     let rules = Rules {
