@@ -15,11 +15,17 @@ use walras_wire::batch::BlockProposal;
 
 #[path = "made/market.rs"]
 mod market;
+#[path = "made/partly_wild.rs"]
+mod partly_wild;
 #[path = "made/trial.rs"]
 mod trial;
+#[path = "made/wild.rs"]
+mod wild;
 
 use market::market_of;
+use partly_wild::partly_wild;
 use trial::{attacked, looks_of_attack, looks_of_block};
+use wild::wild;
 
 fn rules() -> Rules {
     let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
@@ -58,6 +64,33 @@ fn no_family_is_set_aside() {
         }
     }
     assert!(aside.is_empty(), "{} of {tried}: {aside:#?}", aside.len());
+}
+
+/// Markets of each kind; the example `wild_blocks` counts 2,000.
+const WILD_SEEDS: u64 = 120;
+
+/// A tenth of wild offers stops no orderly market. Where all are wild, whole units may leave a market in a hundred without a clearing.
+#[test]
+fn wild_offers_set_few_parts_aside() {
+    let kinds: [(&dyn Fn(u64) -> BatchMarket, u64); 2] = [(&partly_wild, 0), (&wild, 2)];
+    for (made, percent_max) in kinds {
+        let (mut with_part, mut aside) = (0, Vec::new());
+        for seed in 0..WILD_SEEDS {
+            let market = made(seed);
+            if market.parts().count() == 0 {
+                continue;
+            }
+            with_part += 1;
+            let batch = closed(&market);
+            let block = batch.propose(None, Budget::queries(10_000)).unwrap();
+            assert_acceptable(&market, &block);
+            if batch.set_aside(&block) > 0 {
+                aside.push(seed);
+            }
+        }
+        assert!(with_part >= WILD_SEEDS / 3, "{with_part}");
+        assert!(aside.len() as u64 * 100 <= percent_max * with_part, "{aside:?} of {with_part}, {percent_max} % may be");
+    }
 }
 
 /// A clock that strikes after so many looks, and counts those after it.
