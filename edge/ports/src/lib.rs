@@ -57,7 +57,7 @@ pub use feed::{
 pub use handle::{VenueHandle, VenueParts};
 pub use numbered::{Asker, NumberedReply};
 pub use outcome::{Answer, Reply};
-pub use records::{KnownOrder, OrderKey, RecordFilter, RecordsPage, known_order, open_order};
+pub use records::{ForwardRecords, KnownOrder, OrderKey, RecordFilter, RecordsPage, known_order, open_order};
 pub use release_source::ReleaseSource;
 pub use request::{ClusterRequest, CommandOrLook, Inbound, Look, Queues, Request, View};
 pub use rounds::{RoundOfVisits, VISITS_PER_ROUND};
