@@ -424,16 +424,20 @@ class Client:
         """The account's last trades, newest first, of as many pages as it takes.
 
         ``which`` of them: ``instrument``, ``order_id``, ``client_order_id``, and in nanoseconds ``since`` (included) and ``until`` (not).
+        With ``after``, a ``trade_id`` of the ``instrument``, those after that trade, oldest first; 0 for all.
         """
         return self._pages("/v1/fills", "fills", limit, which)
 
     def closed_orders(self, limit: int = 100, **which: Any) -> list[schema.OrderState]:
-        """The account's orders that have ended, newest first, each with what it filled and why it ended; ``which`` as for :meth:`fills`."""
+        """The account's orders that have ended, newest first, each with what it filled and why it ended; ``which`` as for :meth:`fills`.
+
+        With ``after``, the ``log_index`` at which one ended, those that ended later, oldest first; 0 for all.
+        """
         return self._pages("/v1/orders/closed", "orders", limit, which)
 
     def _pages(self, path: str, name: str, limit: int, which: Json) -> list[Any]:
-        """So many rows of pages that are newest first. A page may be short, or empty, and still have a next one."""
-        known = {"instrument", "order_id", "client_order_id", "since", "until"}
+        """So many rows of pages. A page may be short, or empty, and still have a next one."""
+        known = {"instrument", "order_id", "client_order_id", "since", "until", "after"}
         if unknown := which.keys() - known:
             raise TypeError(f"{', '.join(sorted(unknown))}: known are {', '.join(sorted(known))}")
         rows: list[Any] = []

@@ -7,12 +7,12 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::Refusal;
-use walras_archive::{AccountCursor, AccountQuery, RecordKind};
+use walras_archive::{AccountCursor, AccountQuery, ForwardQuery, RecordKind, RecordPlace};
 use walras_gateway::ClientOrder;
 use walras_gateway::session::Resend;
-use walras_market_data::{AccountRecord, Recorded};
-use walras_ports::{KnownOrder, OrderKey, OrderWait, RecordFilter, RecordsPage, View, known_order};
-use walras_types::{AccountId, ClientOrderName, OrderId, RejectReason, TimeNs};
+use walras_market_data::{AccountRecord, RecordId, Recorded};
+use walras_ports::{ForwardRecords, KnownOrder, OrderKey, OrderWait, RecordFilter, RecordsPage, View, known_order};
+use walras_types::{AccountId, ClientOrderName, LogIndex, OrderId, RejectReason, TimeNs, TradeId};
 use walras_wire::order_entry::{ReportEvent, decode_report_event};
 use walras_wire::{Event, OrderEvent};
 
@@ -37,12 +37,20 @@ pub(super) struct RecordsOf {
     client_order_id: Option<String>,
     since: Option<String>,
     until: Option<String>,
+    after: Option<String>,
     limit: Option<usize>,
     cursor: Option<String>,
 }
 
+/// What is asked for, newest first or oldest first.
+enum Listed {
+    Backward(AccountQuery),
+    /// With the trade that the fills are to come after.
+    Forward(ForwardQuery, Option<TradeId>),
+}
+
 impl RecordsOf {
-    fn parse(&self, app: &App, account: AccountId, kind: RecordKind) -> Result<(AccountQuery, RecordFilter), ApiError> {
+    fn parse(&self, app: &App, account: AccountId, kind: RecordKind) -> Result<(Listed, RecordFilter), ApiError> {
         let catalog = app.venue.catalog();
         let only = |symbol: &String| instrument(&catalog, symbol).map(|scale| scale.spec.instrument);
         let time = |name, text: &Option<String>, otherwise| match text {
@@ -54,43 +62,78 @@ impl RecordsOf {
             order_id: self.order_id.as_ref().map(|text| number("order_id", text).map(OrderId)).transpose()?,
             client_order_id: self.client_order_id.as_ref().map(|text| client_order(text).map(|called| called.id)).transpose()?,
         };
-        let asked = AccountQuery {
-            account,
-            kind,
-            since: time("since", &self.since, 0)?,
-            until: time("until", &self.until, u64::MAX)?,
-            before: cursor(self.cursor.as_deref())?.unwrap_or(AccountCursor::MAX),
-            limit: at_most("limit", self.limit, 100, RECORDS_MAX)?.max(1),
+        let (since, until) = (time("since", &self.since, 0)?, time("until", &self.until, u64::MAX)?);
+        let limit = at_most("limit", self.limit, 100, RECORDS_MAX)?.max(1);
+        let Some(after) = &self.after else {
+            let before = cursor(self.cursor.as_deref())?.unwrap_or(AccountCursor::MAX);
+            return Ok((Listed::Backward(AccountQuery { account, kind, since, until, before, limit }), filter));
         };
-        Ok((asked, filter))
+        let after = number("after", after)?;
+        let (begin, trade) = match kind {
+            RecordKind::Fill if filter.instrument.is_none() => {
+                return Err(Refusal::malformed("after: each instrument numbers its own trades; give `instrument`, too").into());
+            }
+            RecordKind::Fill => (None, Some(TradeId(after))),
+            RecordKind::Ended => {
+                let id = RecordId { log_index: LogIndex(after), number: u32::MAX };
+                (Some(RecordPlace { time: TimeNs(0), id }), None)
+            }
+        };
+        let next: Option<RecordPlace> = cursor(self.cursor.as_deref())?;
+        // A cursor of another list leads to nothing that is not after the number. Of two of one record, the cursor is further.
+        let after = begin.into_iter().chain(next).max_by_key(|place| place.id);
+        let asked = ForwardQuery { account, kind, since, until, after, before: RecordId::MAX, limit };
+        Ok((Listed::Forward(asked, trade), filter))
+    }
+
+    /// The records, the next page's cursor, and whether none is beyond reach.
+    async fn read(
+        &self,
+        app: &App,
+        account: AccountId,
+        kind: RecordKind,
+    ) -> Result<(Vec<Recorded>, Option<String>, bool), ApiError> {
+        match self.parse(app, account, kind)? {
+            (Listed::Backward(asked), filter) => {
+                let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
+                Ok((records, next.map(|next| next.to_string()), complete))
+            }
+            (Listed::Forward(asked, trade), filter) => {
+                let found = app.venue.account_records_forward(asked, filter, trade).await?;
+                let ForwardRecords { records, next, complete } = found;
+                Ok((records, next.map(|next| next.to_string()), complete))
+            }
+        }
     }
 }
 
 pub(super) async fn fills(State(app): State<App>, asked: Asked<RecordsOf>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let (asked, filter) = query(asked)?.parse(&app, account, RecordKind::Fill)?;
-    let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
+    let (records, next, complete) = query(asked)?.read(&app, account, RecordKind::Fill).await?;
     let fills = records.iter().filter_map(|recorded| match &recorded.record {
         AccountRecord::Fill(fill) => Some(fill),
         AccountRecord::Ended(_) => None,
     });
     let fills = views::fills(&app.venue.catalog(), fills);
-    Ok(ok(&json!({"fills": fills, "next": next.map(|next| next.to_string()), "complete": complete})))
+    Ok(ok(&json!({"fills": fills, "next": next, "complete": complete})))
 }
 
 pub(super) async fn closed_orders(State(app): State<App>, asked: Asked<RecordsOf>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let (asked, filter) = query(asked)?.parse(&app, account, RecordKind::Ended)?;
-    let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
+    let (records, next, complete) = query(asked)?.read(&app, account, RecordKind::Ended).await?;
     let catalog = app.venue.catalog();
     let orders: Vec<Value> = records
         .iter()
         .filter_map(|recorded| match &recorded.record {
-            AccountRecord::Ended(order) => Some(views::ended_order(catalog.instrument(order.instrument)?, order)),
+            AccountRecord::Ended(order) => {
+                let mut body = views::ended_order(catalog.instrument(order.instrument)?, order);
+                body["log_index"] = recorded.id.log_index.0.to_string().into();
+                Some(body)
+            }
             AccountRecord::Fill(_) => None,
         })
         .collect();
-    Ok(ok(&json!({"orders": orders, "next": next.map(|next| next.to_string()), "complete": complete})))
+    Ok(ok(&json!({"orders": orders, "next": next, "complete": complete})))
 }
 
 #[derive(Deserialize)]
