@@ -39,6 +39,9 @@ struct Counts {
     single: u64,
 }
 
+/// Markets of a kind, by seed.
+type Made<'a> = &'a dyn Fn(u64) -> BatchMarket;
+
 fn main() -> Result<(), AnyError> {
     let markets: u64 = std::env::args().nth(1).map_or(Ok(MARKETS), |text| text.parse())?;
     let family = |seed: u64| {
@@ -46,7 +49,7 @@ fn main() -> Result<(), AnyError> {
         let made = Family::ALL[(seed % families) as usize].market(seed / families);
         market_of(made.asset_count, &made.offers)
     };
-    let kinds: [(&str, u64, &dyn Fn(u64) -> BatchMarket); 3] = [
+    let kinds: [(&str, u64, Made<'_>); 3] = [
         ("hard, of all families", markets / 8, &family),
         ("orderly, with a tenth of wild offers", markets, &partly_wild),
         ("up to 40 wild offers", markets, &wild),
@@ -60,7 +63,7 @@ fn main() -> Result<(), AnyError> {
     Ok(())
 }
 
-fn counted(count: u64, made: &dyn Fn(u64) -> BatchMarket) -> Result<Counts, AnyError> {
+fn counted(count: u64, made: Made<'_>) -> Result<Counts, AnyError> {
     let rules = |edition| {
         let (commission, mu) = (Commission::new(15).ok_or("a commission")?, Mu::new(10).ok_or("a share")?);
         Ok::<_, AnyError>(Rules { edition, commission, mu, lower_bounds: LowerBounds::BestEffort })
