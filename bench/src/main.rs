@@ -74,6 +74,7 @@ options
   --standing N    standing offers at most that standing measures with [10000000]
   --accounts N    accounts at most that standing measures with [1000000]
   --before FILE   an older program walras, which venue compares with
+  --abides DIR    a checkout of ABIDES, whose order book access compares the Python package with
   --small         a thousandth of the commands or a second, two rounds at most, nothing written: does it run?
   --streams DIR   where streams and logs are put; replication measures its disk [target/bench-data]
   --results DIR   where NAME.json is put [bench/results]
@@ -100,6 +101,8 @@ struct Options {
     accounts: u32,
     /// An older program `walras`.
     before: Option<PathBuf>,
+    /// A checkout of ABIDES.
+    abides: Option<PathBuf>,
     small: bool,
     streams: PathBuf,
     results: PathBuf,
@@ -117,6 +120,7 @@ impl Options {
             standing: 10_000_000,
             accounts: 1_000_000,
             before: None,
+            abides: None,
             small: false,
             streams: "target/bench-data".into(),
             results: RESULTS.into(),
@@ -137,6 +141,7 @@ impl Options {
                     options.accounts = value()?.parse().with_context(|| format!("--accounts takes a number\n{}", usage()))?
                 }
                 "--before" => options.before = Some(value()?.into()),
+                "--abides" => options.abides = Some(value()?.into()),
                 "--small" => options.small = true,
                 "--streams" => options.streams = value()?.into(),
                 "--results" => options.results = value()?.into(),
@@ -345,6 +350,7 @@ fn run_access(options: &Options, report: &mut Report) -> anyhow::Result<()> {
         python_orders,
         walras: walras()?,
         peers: options.peer.then(|| "bench/peers".into()),
+        abides: options.abides.clone(),
         data: data_folder(),
         scratch: options.streams.join("access"),
         results: RESULTS.into(),

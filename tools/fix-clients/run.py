@@ -2,7 +2,8 @@
 
 PROGRAM is walras. COMMAND is a client on ENGINE, and is started for each version of FIX, without TLS and with it, each time with a new
 venue. It gets name=value arguments, prints PASSED or FAILED with the name of each step, and asks for what the venue's operator or
-another participant is to do by PLEASE, as `Venue.please` lists it. What the steps came to goes to results.json and into docs/fix.md.
+another participant is to do by PLEASE, as `Venue.please` and `Cluster.please` list it; a line answers when it is done. What the steps
+came to goes to results.json and into docs/fix.md.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 from dataclasses import dataclass, field
 
@@ -57,8 +59,12 @@ STEPS = {
     "lost_numbers": "FIX.4.2",
     "reset": "FIX.4.2",
     "logout": "FIX.4.2",
+    "other_replica": "FIX.4.2",
 }
 PATIENCE_S = 240
+#: Longest until a replica leads.
+LEADER_S = 60
+REPLICAS = 3
 #: The short program of each engine in the documents: its file, what runs it (`None`: what runs the client), and where.
 DOCUMENTS: dict[str, tuple[str, list[str] | None, pathlib.Path | None]] = {
     "quickfixj": ("FixOrder.java", None, None),
@@ -83,6 +89,8 @@ class Venue:
     program: str
     folder: pathlib.Path
     has_tls: bool
+    #: Further sections of the configuration.
+    more: str = ""
     ports: list[int] = field(default_factory=lambda: [free_port() for _ in range(3)])
     process: subprocess.Popen[str] | None = None
 
@@ -90,18 +98,28 @@ class Venue:
     def log(self) -> pathlib.Path:
         return self.folder / "venue.log"
 
+    @property
+    def certificate(self) -> pathlib.Path:
+        return self.folder / "data" / "order-entry.crt"
+
     def start(self) -> None:
+        self.begin()
+        self.await_start()
+
+    def begin(self) -> None:
         http, orders, data = self.ports
         config = self.folder / "walras.toml"
         config.write_text(
             f'[venue]\ndata = "{self.folder}/data"\n[http]\nlisten = "127.0.0.1:{http}"\n[order_entry]\nlisten = ""\n'
             f'[fix]\nlisten = "127.0.0.1:{orders}"\nmarket_data_listen = "127.0.0.1:{data}"\ntls = "{"on" if self.has_tls else "off"}"\n'
-            "[log]\nsegment_bytes = 1048576\n"
+            f"[log]\nsegment_bytes = 1048576\n{self.more}"
         )
         with self.log.open("ab") as log:
             command = [self.program, "serve", "--config", str(config)]
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        assert self.process.stdout is not None
+
+    def await_start(self) -> None:
+        assert self.process is not None and self.process.stdout is not None
         if not self.process.stdout.readline():
             raise RuntimeError(f"the venue does not start: {self.log.read_text()}")
 
@@ -109,6 +127,7 @@ class Venue:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+            self.process = None
 
     def ask(self, *args: str, key: str = "data/operator.key") -> None:
         command = [self.program, "--url", f"http://127.0.0.1:{self.ports[0]}", "--key", str(self.folder / key), *args]
@@ -117,6 +136,10 @@ class Venue:
             raise RuntimeError(f"walras {' '.join(args)}: {ran.stdout}{ran.stderr}")
 
     def set_up(self) -> None:
+        self.make_market()
+        self.please("sell 0.01 100")
+
+    def make_market(self) -> None:
         for asset in ("BTC", "USD"):
             self.ask("admin", "asset", asset, "8")
         sizes = ["--tick-size", "0.5", "--lot-size", "0.001", "--reference-price", "100"]
@@ -128,7 +151,13 @@ class Venue:
                 self.ask("admin", "deposit", account, asset, "100000")
             self.ask("admin", "key", "--account", account, "--algorithm", "hmac-sha256", "--out", str(self.folder / f"{account}.key"))
         self.ask("admin", "key", "--account", "0", "--algorithm", "ed25519", "--out", str(self.folder / "signing.key"))
-        self.please("sell 0.01 100")
+
+    def leads(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[0]}/v1/cluster", timeout=LEADER_S) as answer:
+                return bool(json.load(answer)["takes_commands"])
+        except OSError:
+            return False
 
     def commit(self) -> str:
         """The commit that the program was built from, as it says itself."""
@@ -158,11 +187,91 @@ class Venue:
             "data": data,
             "key": (self.folder / "0.key").read_text().strip(),
             "signing_key": (self.folder / "signing.key").read_text().strip(),
-            "certificate": self.folder / "data" / "order-entry.crt" if self.has_tls else "",
+            "certificate": self.certificate if self.has_tls else "",
             "next_expected": "Y" if next_expected else "N",
             "folder": self.folder,
         }
         return [f"{name}={value}" for name, value in values.items()]
+
+
+class Cluster:
+    """Three replicas with fair access and an open market. The leader is the first one that a client tries."""
+
+    def __init__(self, program: str, folder: pathlib.Path, has_tls: bool) -> None:
+        self.folder, self.has_tls = folder, has_tls
+        self.replicas = [Venue(program, folder / f"replica-{at}", has_tls) for at in range(1, REPLICAS + 1)]
+
+    def start(self) -> None:
+        links = [free_port() for _ in self.replicas]
+        peers = [
+            f"{at}=127.0.0.1:{link} http=127.0.0.1:{replica.ports[0]}"
+            for at, (link, replica) in enumerate(zip(links, self.replicas, strict=True), 1)
+        ]
+        genesis = list(range(1, REPLICAS + 1))
+        for at, (link, replica) in enumerate(zip(links, self.replicas, strict=True), 1):
+            replica.more = (
+                f'[cluster]\nreplica = {at}\nlisten = "127.0.0.1:{link}"\ninsecure_loopback = true\n'
+                f"genesis = {genesis}\npeers = {json.dumps(peers)}\n"
+                # They share a machine, so their clocks are one.
+                '[fair_access]\nsequencing = "500us"\nbound_us = 10\n'
+            )
+            replica.folder.mkdir(parents=True)
+            replica.begin()
+        for replica in self.replicas:
+            replica.await_start()
+        leader = self.leader()
+        leader.make_market()
+        self.replicas.remove(leader)
+        self.replicas.insert(0, leader)
+
+    def leader(self) -> Venue:
+        deadline = time.monotonic() + LEADER_S
+        while time.monotonic() < deadline:
+            for replica in self.replicas:
+                if replica.process is not None and replica.leads():
+                    return replica
+            time.sleep(0.01)
+        raise RuntimeError(f"no replica leads: {self.said()}")
+
+    def kill(self) -> None:
+        for replica in self.replicas:
+            replica.kill()
+
+    def said(self) -> str:
+        """What each replica said last."""
+        logs = [replica.log for replica in self.replicas if replica.log.exists()]
+        return "".join(f"{line}\n" for log in logs for line in log.read_text().splitlines()[-10:])
+
+    def please(self, what: str) -> str:
+        """What clients may ask for. The answer to the start is what a client is to know."""
+        match what.split():
+            case ["cluster", "start"]:
+                self.start()
+                return self.arguments()
+            case ["cluster", "kill"]:
+                self.replicas[0].kill()
+                self.leader()
+            case ["cluster", "sell", size, price]:
+                key = str(self.replicas[0].folder / "1.key")
+                self.leader().ask("order", "sell", "BTC/USD", size, "--price", price, key=key)
+            case _:
+                raise RuntimeError(f"nobody does this: {what}")
+        return ""
+
+    def arguments(self) -> str:
+        first = self.replicas[0].folder
+        certificates = self.folder / "certificates.pem"
+        if self.has_tls:
+            certificates.write_text("".join(replica.certificate.read_text() for replica in self.replicas))
+        values = {
+            "orders": ",".join(str(replica.ports[1]) for replica in self.replicas),
+            "data": ",".join(str(replica.ports[2]) for replica in self.replicas),
+            "key": (first / "0.key").read_text().strip(),
+            "signing_key": (first / "signing.key").read_text().strip(),
+            "certificate": certificates if self.has_tls else "",
+            "folder": self.folder,
+        }
+        return " ".join(f"{name}={value}" for name, value in values.items())
 
 
 def run_client(program: str, command: list[str], version: str, has_tls: bool, next_expected: bool) -> tuple[list[str], str]:
@@ -171,6 +280,7 @@ def run_client(program: str, command: list[str], version: str, has_tls: bool, ne
     commit = ""
     with tempfile.TemporaryDirectory() as folder:
         venue = Venue(program, pathlib.Path(folder), has_tls)
+        cluster = Cluster(program, pathlib.Path(folder) / "cluster", has_tls)
         client = None
         try:
             venue.start()
@@ -183,8 +293,12 @@ def run_client(program: str, command: list[str], version: str, has_tls: bool, ne
             for line in client.stdout:
                 word, _, rest = line.strip().partition(" ")
                 if word == "PLEASE":
-                    venue.please(rest)
-                    client.stdin.write("\n")
+                    answer = ""
+                    if rest.startswith("cluster "):
+                        answer = cluster.please(rest)
+                    else:
+                        venue.please(rest)
+                    client.stdin.write(f"{answer}\n")
                     client.stdin.flush()
                 elif word == "PASSED":
                     passed.append(rest)
@@ -192,12 +306,14 @@ def run_client(program: str, command: list[str], version: str, has_tls: bool, ne
                     print(f"  {version}{' by TLS' if has_tls else ''}: {line.strip()}", flush=True)
             if client.wait() != 0:
                 print("".join(f"  venue: {line}\n" for line in venue.log.read_text().splitlines()[-10:]), flush=True)
+                print("".join(f"  cluster: {line}\n" for line in cluster.said().splitlines()), flush=True)
         finally:
             if client is not None and client.poll() is None:
                 # Which `timeout` passes on.
                 client.terminate()
                 client.wait()
             venue.kill()
+            cluster.kill()
     return passed, commit
 
 

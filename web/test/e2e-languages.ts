@@ -12,6 +12,7 @@ import { assertFits, choose, open, step, text, until, type Watched } from "./bro
 import { assertApart, assertWithin, canSubmit, COUNTS_SHIFTS, makeBlock, standsStill, tradeMuch } from "./e2e-layout.ts";
 import { FakeFair } from "./fake/fair.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
+import { fill } from "./whole.ts";
 
 const SIZES = [{ width: 1440, height: 900 }, { width: 1280, height: 720 }, { width: 390, height: 844 }];
 const SPOKEN: [Language, locale: string, Texts][] = [["en", "en-GB", en], ["zh", "zh-CN", zh], ["de", "de-DE", de]];
@@ -67,7 +68,9 @@ export async function languageSteps(browser: Browser): Promise<void> {
           }
         });
       await at("the order book, its ticket and its dialogs", showsBook, { before: tradeMuch });
-      await at("batches, account and machines", showsOthers);
+      await at("batches, account and machines", showsOthers, {
+        before: ({ venue }) => venue.addFill(fill({ price: "30000.00", size: "0.0100", fee: "0.12", role: "taker" })),
+      });
       // English is among the layout tests.
       if (language !== "en") await at("nothing moves while it is read", standsStill, { init: COUNTS_SHIFTS, steps: 20 });
     }
@@ -80,6 +83,12 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await until("fills are listed", async () => (await page.locator("#fills-table tbody tr").count()) === 3);
   await page.waitForFunction(() => document.querySelectorAll("#book-table tbody tr").length > 5);
   await look("book");
+  await page.locator("#watch-choose").click();
+  for (const star of await page.locator("#markets .star").all()) await star.click();
+  await page.keyboard.press("Escape");
+  const watched = page.locator("#watch-body button");
+  await until("both markets are watched", async () => (await watched.allTextContents()).filter((entry) => /\d/.test(entry)).length === 2);
+  await look("watch");
 
   // A stop below the market, an order that stands, one that is refused, one that is far away.
   const price = await page.locator("#book-table tbody tr").last().locator("td").nth(1).textContent() ?? "";
@@ -217,8 +226,18 @@ async function showsOthers({ page, texts, fake, size, look }: Tour): Promise<voi
     if (view === "fair") await page.locator("#stages-table tbody tr").first().waitFor();
     if (view === "network") await page.locator("#tree-host .node").first().waitFor();
     await look(view);
+    if (view === "account") {
+      await choose(page, "input[name=profit-by][value=asset]");
+      await until("profit is listed by asset", async () => (await page.locator("#asset-profit-table tbody tr").count()) > 0);
+      await look("account-by-asset");
+    }
     await assertFits(page, view, size);
   }
+  await page.locator("#tree-choice").selectOption({ index: 1 });
+  await choose(page, "input[name=tree-shown][value=table]");
+  await until("the relays are listed", async () => (await page.locator("#relays-table tbody tr").count()) === 2);
+  await look("relays");
+  await assertFits(page, "relays", size);
 }
 
 async function keepsChoice(browser: Browser): Promise<void> {

@@ -69,6 +69,9 @@ export async function layoutSteps(browser: Browser): Promise<void> {
   const shifting = { init: COUNTS_SHIFTS, steps: 20 };
   const screens = [...SIZES, { width: 768, height: 1024 }];
   await at("nothing moves while the book is read", screens, standsStill, shifting);
+  await at("nothing moves while starred markets are watched", screens, watchesStill, {
+    ...shifting, init: `${COUNTS_SHIFTS} localStorage.setItem("walras.favourites", JSON.stringify(["ETH/USD", "BTC/USD"]));`,
+  });
   await at("nothing moves while blocks are read", screens, standsStill, { ...shifting, batch: true });
   const machines = (fake: Running): void => {
     const fair = new FakeFair();
@@ -206,12 +209,18 @@ async function saysWhatIsThere({ page, shoot }: Watched, { venue }: Running, { w
   const figure = async (id: string): Promise<number> => Number((await text(page, id)).replace(/[^\d.]/g, ""));
   const [high, low, last] = [await figure("#day-high"), await figure("#day-low"), await figure("#last-price")];
   assert.ok(low > 0 && low <= last && last <= high, `${low} to ${high}, last ${last}`);
-  const facts = (await page.locator(".facts dt").allTextContents()).slice(3, 7);
-  assert.deepEqual(facts, ["High today", "Low today", "Volume today", "Turnover today"]);
+  const facts = await page.locator("#quote .facts dt").allTextContents();
+  assert.deepEqual(facts.slice(3), ["High today", "Low today", "Volume today", "Turnover today"]);
+  for (const fact of await page.locator("#quote .facts :is(dt, dd)").all()) {
+    assert.ok(await fact.isVisible(), `"${await fact.textContent()}" is not shown at ${width} px`);
+  }
   const [volume, turnover] = [await figure("#day-volume"), await figure("#day-turnover")];
   assert.ok(turnover >= volume * low * 0.999 && turnover <= volume * high * 1.001, `${volume} for ${turnover} is within the day's prices`);
-  await assertNotCut(page, "#quote .facts dd, #quote .price", "#quote");
+  await assertNotCut(page, "#quote .facts dt, #quote .facts dd, #quote .price", "#quote");
   await assertApart(page, "#change", "#quote .facts");
+  await assertApart(page, "#last-price", "#quote .facts");
+  await assertApart(page, "#quote .facts", ".balance-line");
+  assert.deepEqual(await overlaps(page, "#quote .facts > div"), [], "one of the day's figures lies on another");
   venue.market("BTC-USD").empty("sell");
   await until("the asks are gone", async () => /none/.test(await text(page, "#best-ask")));
   const words = await text(page, ".balance-line .words");
@@ -379,6 +388,13 @@ export async function standsStill({ page }: Watched): Promise<void> {
   assert.ok(shifted < SHIFT_MOST, `layout shift of ${shifted.toFixed(3)} in ${SHIFT_MS / 1000} s`);
 }
 
+async function watchesStill(watched: Watched): Promise<void> {
+  await standsStill(watched);
+  const shown = await watched.page.locator("#watch-body button").allTextContents();
+  assert.equal(shown.length, 2);
+  for (const entry of shown) assert.match(entry, /\d %/u);
+}
+
 /** The same on the view of this tab, whose figures have come by then. */
 function standsStillOn(view: string, figure: string): Act {
   return async (watched) => {
@@ -472,6 +488,15 @@ export async function assertWithin(page: Page, selector: string, outer: string):
   await assertNotCut(page, selector, outer);
   const { scrollWidth, clientWidth } = await page.locator(outer).evaluate((box) => ({ scrollWidth: box.scrollWidth, clientWidth: box.clientWidth }));
   assert.ok(scrollWidth <= clientWidth + 1, `${outer} scrolls sideways`);
+}
+
+/** Which of these lie on one another, by what is written in them. */
+async function overlaps(page: Page, selector: string): Promise<string[]> {
+  return page.locator(selector).evaluateAll((elements) => elements.flatMap((one, at) => elements.slice(at + 1).flatMap((other) => {
+    const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+    const [wide, high] = [Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];
+    return wide > 1 && high > 1 ? [`${one.textContent} and ${other.textContent}`] : [];
+  })));
 }
 
 export async function assertApart(page: Page, one: string, other: string): Promise<void> {

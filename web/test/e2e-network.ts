@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
-import { assertFits, open, step, text, until } from "./browser.ts";
+import { assertFits, choose, open, step, text, until } from "./browser.ts";
+import { assertWithin } from "./e2e-layout.ts";
 import { FakeFair } from "./fake/fair.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 
@@ -64,6 +65,38 @@ async function choosesTree(page: Page): Promise<void> {
   const before = await text(page, "#network-packets");
   await until("it goes on", async () => (await text(page, "#network-packets")) !== before);
   assert.equal(await nodes.count(), 6 + 3 + 2 + 4 + 20, "the choice stays");
+  await readsRelays(page);
+}
+
+/** What each relay lost, and got by hedges, in a table in place of the picture: by keyboard alone. */
+async function readsRelays(page: Page): Promise<void> {
+  const box = await page.locator("#tree-host").boundingBox();
+  await choose(page, "input[name=tree-shown][value=table]");
+  const rows = page.locator("#relays-table tbody tr");
+  await until("the relays are listed", async () => (await rows.count()) === 6);
+  assert.equal(await page.locator("#tree-host").isVisible(), false);
+  const cells = await rows.evaluateAll((all) =>
+    all.map((row) => [...(row as HTMLTableRowElement).cells].map((cell) => (cell.textContent ?? "").replace(/\s/gu, " "))));
+  assert.deepEqual(cells.slice(0, 4), [
+    ["0, 0does not answer", "–", "–", "–", "–"], ["0, 1", "7", "2", "1", "1 ns"],
+    ["1, 0answers and forwards nothing", "0", "0", "0", "1 ns"], ["1, 1", "7", "2", "3", "1 ns"],
+  ]);
+  await assertWithin(page, "#relays-table th, #relays-table td", "#relays-body");
+  const room = await page.locator("#relays-body").boundingBox();
+  assert.ok(box && room);
+  assert.ok(Math.abs(room.height - box.height) <= 1, `the table is as high as the picture: ${room.height} of ${box.height} px`);
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "relays-body", "the list is reached, and scrolls, by keyboard");
+  // Another tree has other relays, and what is in trouble is said above the table too.
+  await page.locator("#tree-choice").selectOption({ index: 0 });
+  await page.locator("#relays-body .empty").waitFor();
+  assert.equal(await page.locator("#relays-table").isVisible(), false, "none has answered there");
+  assert.equal(await page.locator("#tree-out").isVisible(), false);
+  await page.locator("#tree-choice").selectOption({ index: 1 });
+  await until("the second tree's are back", async () => (await page.locator("#tree-out").isVisible()) && (await rows.count()) === 6);
+  await choose(page, "input[name=tree-shown][value=picture]");
+  await until("the picture is back", async () => (await page.locator("#tree-host .node").count()) === 6 + 3 + 2 + 4 + 20);
+  assert.equal(await page.locator("#relays-body").isVisible(), false);
 }
 
 async function seesTree(page: Page): Promise<void> {

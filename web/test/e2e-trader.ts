@@ -4,8 +4,10 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
-import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
-import { assertWithin, COUNTS_SHIFTS } from "./e2e-layout.ts";
+import { formatUnits } from "walras";
+import { type Arrangement, type Panel, PANELS } from "../src/base/settings.ts";
+import { assertFits, blur, choose, open, retype, step, text, until, type Watched } from "./browser.ts";
+import { assertNotCut, assertWithin, COUNTS_SHIFTS } from "./e2e-layout.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { fill } from "./whole.ts";
 
@@ -66,14 +68,20 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("the account is worth what it holds, and trades earned what they did", SIZES, showsAccount, { before: tradeBefore });
   await at("trades and orders are narrowed, and saved as they are", [WIDE], savesHistories, { before: tradeBefore });
   await at("a market is found by its name, and kept at the top", SIZES, findsMarkets);
+  await at("starred markets stay in sight with their prices", SIZES, watchesMarkets);
   await at("indicators are drawn, read out, and kept", [WIDE], drawsIndicators);
   await at("an order is dragged to another price on the chart", [WIDE], dragsOrders);
+  await at("a stop without a limit is dragged to another trigger on the chart, and a trailing one is not", [WIDE], dragsStops);
   await at("a size is given in the quote asset", [WIDE], sizesInQuote);
   await at("every order is asked about where that is chosen", [WIDE], asksAlways, { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' });
   await at("an order has a take-profit and a stop-loss", SIZES, entersBracket, { init: COUNTS_SHIFTS, errors: /409 \(Conflict\)/ });
   await at("an alert is shown once", [WIDE], alerts);
   await at("trades and alerts are heard where that is chosen", [WIDE], playsTones, { init: COUNTS_TONES });
-  await at("an arrangement is kept", [WIDE, { width: 390, height: 844 }], keepsLayout);
+  await at("panels and their arrangement are kept, and reset", [WIDE, { width: 390, height: 844 }], keepsLayout);
+  await at("in every arrangement each panel has its room", [...SIZES, { width: 768, height: 1024 }, { width: 1920, height: 1080 }], hasRoom);
+  await at("an auction is shown also where its panel is hidden", [WIDE], showsHiddenAuction, {
+    init: 'localStorage.setItem("walras.hidden-panels", JSON.stringify(["depth", "chart"]))',
+  });
   await at("times are this computer's where that is chosen", [WIDE], localTimes, { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" });
   await at("nothing moves while the account is read", SIZES, standsStill, { init: COUNTS_SHIFTS, steps: 20, before: tradeBefore });
 }
@@ -107,6 +115,23 @@ async function showsAccount({ page, shoot }: Watched, { venue }: Running, { widt
   const sum = (await page.locator("#assets-table tbody tr td:nth-child(4)").allTextContents()).map(cents).reduce((a, b) => a + b);
   assert.equal(sum, cents(await text(page, "#account-value")), "the lines add up to the value");
   await page.selectOption("#counted-in", { index: 0 });
+  await choose(page, "input[name=profit-by][value=asset]");
+  const lines = page.locator("#asset-profit-table tbody tr");
+  await until("all assets are listed", async () => (await lines.count()) === 6);
+  assert.equal(await page.locator("#profit-table").isVisible(), false);
+  const line = async (asset: string): Promise<string[]> => {
+    const name = page.locator("td:first-child", { hasText: new RegExp(`^${asset}$`) });
+    return lines.filter({ has: name }).locator("td").allTextContents();
+  };
+  assert.equal((await line("BTC"))[2], "+1\u00a0500.00", "what was realised in BTC/USD is of BTC");
+  assert.deepEqual((await line("USD")).slice(2), ["–", "–", "–", "–"], "nothing counts for what things are priced in");
+  const total = async (fact: string): Promise<bigint> => cents(await text(page, `#account-${fact}`));
+  const profits = (await lines.locator("td:nth-child(6)").allTextContents()).map(cents).reduce((a, b) => a + b);
+  assert.equal(profits, (await total("realised")) + (await total("unrealised")) - (await total("fees")), "the lines add up to the profit");
+  assert.match(await text(page, "#asset-profit-words"), /^In USD, at the last prices\. .* base asset/);
+  await assertWithin(page, "#asset-profit-table th, #asset-profit-table td", "#profit-body");
+  await choose(page, "input[name=profit-by][value=instrument]");
+  assert.equal(await page.locator("#profit-table").isVisible(), true);
   for (const scroll of ["#assets-body", "#profit-body", "#all-orders-body", "#trades-body"]) {
     const aside = await page.locator(scroll).evaluate((box) => box.scrollWidth - box.clientWidth);
     assert.ok(aside <= 1, `${scroll} at ${width} is ${aside} px too wide`);
@@ -161,6 +186,53 @@ async function findsMarkets({ page, shoot }: Watched, _: Running, { width }: Siz
   await page.keyboard.press("Escape");
 }
 
+async function watchesMarkets({ page, shoot }: Watched, { venue }: Running, { width, height }: Size): Promise<void> {
+  assert.match(await text(page, "#watch-body .empty"), /★ in the list of markets/);
+  await assertNotCut(page, "#watch-body .empty", "#watch");
+  await shoot(`watch-empty-${width}`);
+  await page.locator("#watch-choose").click();
+  for (const name of ["ETH-USD", "BTC-USD"]) await page.locator(`#market-${name} .star`).click();
+  await page.keyboard.press("Escape");
+  const entries = page.locator("#watch-body button");
+  const showsAll = async (): Promise<boolean> => {
+    const shown = (await entries.allTextContents()).map((entry) => entry.replace(/\s/gu, ""));
+    return shown.length === 2 && ["ETH-USD", "BTC-USD"].every((name, at) => {
+      const { symbol, last_price: last } = venue.market(name).instrument;
+      const entry = shown[at] ?? "";
+      return entry.startsWith(`${symbol}${last}`) && /[+−±]\d+\.\d\d%today\(UTC\)$/u.test(entry);
+    });
+  };
+  await until("both are listed as they were starred, with price and change", showsAll);
+  assert.equal(await page.locator("#watch-body .empty").isVisible(), false);
+  // The market that is not shown moves.
+  const before = venue.market("ETH-USD").instrument.last_price;
+  venue.sellAtMarket("ETH-USD", 40);
+  assert.notEqual(venue.market("ETH-USD").instrument.last_price, before);
+  await until("the new price is shown", showsAll);
+  await page.evaluate(() => scrollTo(0, 0));
+  const box = await page.locator("#watch").boundingBox();
+  assert.ok(box && box.y >= 0 && box.y + box.height <= height, `in sight without scrolling: ${JSON.stringify(box)}`);
+  await assertWithin(page, "#watch-body button, #watch-body button > :not(.sr), #watch-choose", "#watch");
+  await assertWithin(page, "#watch-body button", "#watch-body");
+  await assertFits(page, `the watch list at ${width}`, { width });
+  await shoot(`watch-${width}`);
+  const isOpen = (symbol: string): Promise<void> => until(`${symbol} is open`, async () =>
+    (await text(page, "#instrument")) === symbol && (await text(page, "#watch-body [aria-current]")).startsWith(symbol));
+  await isOpen("BTC/USD");
+  await page.locator("#watched-ETH-USD").click();
+  await isOpen("ETH/USD");
+  assert.match(page.url(), /#ETH-USD$/);
+  await page.locator("#watched-BTC-USD").press("Enter");
+  await isOpen("BTC/USD");
+  await page.reload();
+  await isReady(page);
+  await until("they are kept", showsAll);
+  await page.keyboard.press("i");
+  await page.locator("#market-ETH-USD .star").click();
+  await page.keyboard.press("Escape");
+  await until("one is taken off", async () => (await entries.allTextContents()).join().startsWith("BTC/USD") && (await entries.count()) === 1);
+}
+
 const INDICATORS = new RegExp([
   /Average 10 [\d\s.]+/u, /Exponential 50 [\d\s.]+/u, /Bollinger 20 [\d\s.]+ \/ [\d\s.]+ \/ [\d\s.]+/u, /VWAP [\d\s.]+/u,
   /RSI 14 \d+\.\d/u, /MACD [−\d\s.]+ \/ [−\d\s.]+/u, /ATR 14 [\d\s.]+$/u,
@@ -190,36 +262,23 @@ async function drawsIndicators({ page, shoot }: Watched): Promise<void> {
 }
 
 async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promise<void> {
-  const bids = await page.locator("#book-table tbody tr[data-side=buy]").evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""));
-  await rests(page, bids.at(-1) ?? "", "0.02");
+  await rests(page, await lowestBid(page), "0.02");
   await page.locator('#chart-plot[data-own-lines="1"]').waitFor();
   const order = venue.market("BTC-USD").book.ordersOf(1)[0];
   assert.ok(order?.price);
   const before = order.price;
-  // The line lies where the pointer becomes a grip.
-  const box = await page.locator("#chart-plot").boundingBox();
-  assert.ok(box);
-  let y = box.y;
-  // The scale follows the price, so the line is looked for again each time.
-  const isFound = async (): Promise<boolean> => {
-    for (y = box.y + 4; y < box.y + box.height; y += 4) {
-      await page.mouse.move(box.x + 200, y);
-      if (await page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"))) return true;
-    }
-    return false;
-  };
-  await until("the order's line is found on the chart", isFound);
+  let { x, y } = await findLine(page);
   await page.mouse.down();
-  await page.mouse.move(box.x + 200, y + 12, { steps: 3 });
+  await page.mouse.move(x, y + 12, { steps: 3 });
   await shoot("dragging");
   await page.mouse.up();
   await until("the venue has the new price", async () => (venue.market("BTC-USD").book.ordersOf(1)[0]?.price ?? before) < before);
   await page.getByText("Your order was moved").waitFor();
   // Escape lets it be.
   const after = venue.market("BTC-USD").book.ordersOf(1)[0]?.price;
-  await until("the line is there", isFound);
+  ({ x, y } = await findLine(page));
   await page.mouse.down();
-  await page.mouse.move(box.x + 200, y - 20, { steps: 3 });
+  await page.mouse.move(x, y - 20, { steps: 3 });
   await page.keyboard.press("Escape");
   await page.mouse.up();
   assert.equal(venue.market("BTC-USD").book.ordersOf(1)[0]?.price, after);
@@ -227,6 +286,71 @@ async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promis
   await enter(page, "b", "0.01");
   await page.keyboard.press("Enter");
   await until("the trade is marked on the chart", async () => (await page.locator("#chart-plot").getAttribute("data-own-marks")) === "1");
+}
+
+async function dragsStops({ page }: Watched, { venue }: Running): Promise<void> {
+  const { book } = venue.market("BTC-USD");
+  const stop = (): bigint => book.ordersOf(1)[0]?.trigger ?? 0n;
+  await page.locator("#kind").selectOption("stop");
+  await page.fill("#ticket-trigger", await lowestBid(page));
+  await enter(page, "s", "0.02");
+  await page.locator('#chart-plot[data-own-lines="1"]').waitFor();
+  const before = stop();
+  assert.ok(before > 0n);
+  const { x, y } = await findLine(page);
+  await page.mouse.down();
+  await page.mouse.move(x, y + 12, { steps: 3 });
+  await page.mouse.up();
+  await until("the venue has the new trigger", async () => stop() < before);
+  assert.equal(book.ordersOf(1)[0]?.price, null, "it has no limit as before");
+  await page.getByText("Your order was moved").waitFor();
+  // By keyboard, in the order's row.
+  await page.locator("#orders-table tbody button", { hasText: "Amend" }).click();
+  const field = page.locator("#orders-table tbody input").first();
+  assert.match((await field.getAttribute("aria-label")) ?? "", /^New trigger of: /);
+  await field.fill(formatUnits(before, 2));
+  await field.press("Enter");
+  await until("the trigger is where it was", async () => stop() === before);
+  await choose(page, "input[name=orders-shown][value=history]");
+  const amended = page.locator("#history-table td.what", { hasText: "Amended from" });
+  await until("both are in the history", async () => (await amended.count()) === 2);
+  await choose(page, "input[name=orders-shown][value=open]");
+  // The trigger of a trailing stop follows the price by itself: its line is no grip.
+  const own = book.ordersOf(1)[0];
+  assert.ok(own);
+  own.kind = "trailing_stop";
+  book.onOrder(own, "waiting_trigger");
+  await until("it is listed as trailing", async () => /trailing/.test(await text(page, "#orders-table tbody tr")));
+  assert.equal(await lineAt(page), null);
+}
+
+async function lowestBid(page: Page): Promise<string> {
+  const bids = page.locator("#book-table tbody tr[data-side=buy]");
+  return (await bids.evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""))).at(-1) ?? "";
+}
+
+/** Where an order's line lies on the chart: the pointer becomes a grip there. The scale follows the price, so it is looked for again. */
+async function findLine(page: Page): Promise<{ x: number; y: number }> {
+  const found: { x: number; y: number }[] = [];
+  await until("an order's line is found on the chart", async () => {
+    const at = await lineAt(page);
+    if (at !== null) found.push(at);
+    return at !== null;
+  });
+  const [line] = found;
+  assert.ok(line);
+  return line;
+}
+
+async function lineAt(page: Page): Promise<{ x: number; y: number } | null> {
+  const box = await page.locator("#chart-plot").boundingBox();
+  assert.ok(box);
+  const x = box.x + 200;
+  for (let y = box.y + 4; y < box.y + box.height; y += 4) {
+    await page.mouse.move(x, y);
+    if (await page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"))) return { x, y };
+  }
+  return null;
 }
 
 async function sizesInQuote({ page, shoot }: Watched): Promise<void> {
@@ -386,26 +510,93 @@ async function playsTones({ page }: Watched, { venue }: Running): Promise<void> 
 }
 
 async function keepsLayout({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
-  await page.locator("#settings-button").click();
+  const areShown = async (hidden: Panel[]): Promise<void> => {
+    for (const panel of PANELS) assert.equal(await page.locator(`#${panel}`).isVisible(), !hidden.includes(panel), panel);
+    for (const panel of ["book", "ticket"]) assert.ok(await page.locator(`#${panel}`).isVisible(), panel);
+  };
+  const reload = async (): Promise<void> => {
+    await page.reload();
+    await isReady(page);
+  };
+  await areShown([]);
+  await page.locator("#settings-button").press("Enter");
   await page.selectOption("#setting-layout", "chart");
+  for (const panel of ["tape", "watch"]) await page.locator(`#show-${panel}`).press("Space");
   await shoot(`settings-${width}`);
   await page.keyboard.press("Escape");
-  for (const reload of [false, true]) {
-    if (reload) {
-      await page.reload();
-      await page.locator("#connection[data-state=live]").waitFor();
-    }
-    assert.equal(await page.locator("#tape").isVisible(), false);
-    assert.equal(await page.locator("#chart-plot").isVisible(), true);
-  }
+  await areShown(["tape", "watch"]);
   await assertFits(page, `the large chart at ${width}`, { width });
   await shoot(`layout-chart-${width}`);
-  await page.locator("#settings-button").click();
-  await page.selectOption("#setting-layout", "ladder");
+  await reload();
+  await areShown(["tape", "watch"]);
+  await page.locator("html[data-layout=chart]").waitFor();
+  await page.locator("#settings-button").press("Enter");
+  assert.equal(await page.inputValue("#setting-layout"), "chart");
+  assert.equal(await page.locator("#show-tape").isChecked(), false);
+  await page.locator("#layout-reset").press("Enter");
+  assert.equal(await page.inputValue("#setting-layout"), "standard");
+  assert.equal(await page.locator("#settings .checks input:checked").count(), PANELS.length);
   await page.keyboard.press("Escape");
-  assert.equal(await page.locator("#chart").isVisible(), false);
-  await assertFits(page, `book and trades at ${width}`, { width });
-  await shoot(`layout-ladder-${width}`);
+  await areShown([]);
+  await reload();
+  await areShown([]);
+  await page.locator("html[data-layout=standard]").waitFor();
+}
+
+async function hasRoom({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
+  const hiddenSets: Panel[][] = [
+    [], ["tape"], ["depth", "tape", "watch"], ["chart", "depth", "holdings"], ["chart", "depth", "orders", "fills"], [...PANELS],
+  ];
+  for (const arrangement of ["standard", "chart", "book"] satisfies Arrangement[]) {
+    for (const hidden of hiddenSets) {
+      const name = `${arrangement} without ${hidden.join(" ") || "nothing"} at ${width}`;
+      await page.locator("#settings-button").click();
+      await page.selectOption("#setting-layout", arrangement);
+      for (const panel of PANELS) await page.locator(`#show-${panel}`).setChecked(!hidden.includes(panel));
+      await page.keyboard.press("Escape");
+      assert.deepEqual(await crowded(page), [], name);
+      await assertFits(page, name, { width });
+      if (hidden.length === 0) await shoot(`layout-${arrangement}-${width}`);
+    }
+  }
+}
+
+/** Panels that lie on one another or on the foot, leave the window, or have no room for what they show. */
+function crowded(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const boxes = [...document.querySelectorAll("#panels .panel, footer")].filter((panel) => panel.checkVisibility())
+      .map((panel) => ({ id: panel.id || panel.localName, box: panel.getBoundingClientRect() }));
+    const faults = boxes.filter(({ box }) => box.left < -1 || box.right > innerWidth + 1).map(({ id }) => `${id} leaves the window`);
+    boxes.forEach((one, at) => {
+      for (const { id, box } of boxes.slice(at + 1)) {
+        const wide = Math.min(one.box.right, box.right) - Math.max(one.box.left, box.left);
+        const high = Math.min(one.box.bottom, box.bottom) - Math.max(one.box.top, box.top);
+        if (wide > 1 && high > 1) faults.push(`${one.id} lies on ${id}`);
+      }
+    });
+    const rooms = {
+      "ladder-slider": 240, "chart-plot": 80, "depth-plot": 60, "tape-body": 80, "watch-body": 24, "orders-body": 24, "fills-body": 24,
+    };
+    for (const [id, least] of Object.entries(rooms)) {
+      const room = document.getElementById(id);
+      if (!room?.checkVisibility()) continue;
+      const { width, height } = room.getBoundingClientRect();
+      if (height < least || width < 200) faults.push(`${id} has ${Math.round(width)} × ${Math.round(height)} px`);
+    }
+    return faults;
+  });
+}
+
+async function showsHiddenAuction({ page }: Watched, { venue }: Running): Promise<void> {
+  const isShown = (panel: Panel): Promise<boolean> => page.locator(`#${panel}`).isVisible();
+  assert.deepEqual([await isShown("depth"), await isShown("chart")], [false, false]);
+  venue.market("BTC-USD").setPhase("pre_open");
+  await until("the auction is shown", () => isShown("depth"));
+  assert.match(await text(page, "#indicative"), /^(Nothing would trade|Indicative price)/);
+  await page.locator("#depth-plot canvas").waitFor();
+  assert.equal(await isShown("chart"), false);
+  venue.market("BTC-USD").setPhase("continuous");
+  await until("it is hidden again", async () => !(await isShown("depth")));
 }
 
 async function localTimes({ page }: Watched): Promise<void> {

@@ -31,6 +31,7 @@ const browser: Browser = await launch();
 try {
   await step("sees the market without a key", seesMarket);
   await step("trades by keyboard, sees the fill and the book move", trades);
+  await step("keeps a starred market in sight, and the panels that were chosen", keepsScreen);
   if (fake) await step("says when a resting order trades", () => tellsOfFills(fake));
   if (fake) await step("survives a lost update and a lost connection", () => survives(fake));
   await step("reads well in dark, and at 400 pixels", looks);
@@ -210,6 +211,34 @@ async function clicksLadder(page: Page): Promise<void> {
   const taken = Number(await page.inputValue("#ticket-price"));
   const best = Number((await text(page, "#best-bid")).replace(/\s/g, ""));
   assert.ok(taken > 0 && taken < best * 1.01, `a bid was clicked, the ticket has ${taken}`);
+}
+
+async function keepsScreen(): Promise<void> {
+  const watched = await open(browser, address.replace(/#.*/, ""), { width: 1440, height: 900 });
+  const { page } = watched;
+  await isLive(page);
+  const symbol = await text(page, "#instrument");
+  await page.keyboard.press("i");
+  await page.locator("#markets tr.chosen .star").click();
+  await page.keyboard.press("Escape");
+  // The two are drawn one after the other, so they are compared until they agree.
+  const agrees = async (): Promise<boolean> => {
+    const [entry = "", last = "", change = ""] = await page.evaluate(() => ["#watch-body button", "#last-price", "#change"]
+      .map((selector) => (document.querySelector(selector)?.textContent ?? "").replace(/\s/gu, "")));
+    return /\d/.test(last) && entry === `${symbol}${last}${change.replace(/^[▲▼]/u, "")}`;
+  };
+  await until("its price and change are those at the head of the page", agrees);
+  await page.locator("#settings-button").press("Enter");
+  await page.locator("#show-tape").press("Space");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#tape").isVisible(), false);
+  await page.reload();
+  await isLive(page);
+  await until("the market is still starred", agrees);
+  assert.equal(await page.locator("#tape").isVisible(), false, "and the trades are still hidden");
+  await assertFits(page, "the chosen panels", { width: 1440 });
+  await watched.assertClean();
+  await page.context().close();
 }
 
 async function tellsOfFills(running: Running): Promise<void> {

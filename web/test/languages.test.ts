@@ -118,6 +118,14 @@ test("the first of the browser's languages that there is, else English", () => {
   assert.equal(preferredOf([]), "en");
 });
 
+test("the help of the key that changes views names each of them, in their order", () => {
+  for (const [language, { shortcuts, views }] of Object.entries({ en, ...OTHERS })) {
+    const places = Object.values(views).map(({ tab }) => shortcuts.view.toLowerCase().indexOf(tab.toLowerCase()));
+    assert.ok(!places.includes(-1), `${language}: ${shortcuts.view}`);
+    assert.deepEqual(places, places.toSorted((a, b) => a - b), language);
+  }
+});
+
 test("outside a browser the texts are English", () => {
   assert.equal(t, en);
   for (const language of LANGUAGES)

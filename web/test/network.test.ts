@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ClusterGateway, ClusterView } from "walras";
-import { outWords, pictureOf, relaysOut, treesOf } from "../src/state/network.ts";
+import { outWords, pictureOf, relayLines, relaysOut, treesOf } from "../src/state/network.ts";
 import { cluster, muteRelay, relayNode, relayTree, replica, silentRelay } from "./whole.ts";
 
 function clusterOf(gateways: number, layers: number[], lost: number[] = []): ClusterView {
@@ -55,6 +55,18 @@ test("a relay that answers and is out is drawn as down, and why is said", () => 
   assert.equal(outWords(relayTree({ layers: [1, 3], relays: [relayNode()] })), "", "all are in");
   const many = relayTree({ layers: [9, 9], relays: Array.from({ length: 9 }, (_, place) => silentRelay({ place })) });
   assert.match(outWords(many), /place 3: does not answer; 5 more\.$/);
+});
+
+test("each relay says what it passed on, by hedges, and lost; one that does not answer says nothing", () => {
+  const busy = relayNode({ layer: 1, place: 3, packets: 120_400, by_hedge: 9_300, lost: 12, transit_ns_p50: 312_000 });
+  const lines = relayLines(relayTree({ layers: [2, 4, 6], relays: [silentRelay(), muteRelay({ place: 1, lost: 5 }), busy] }));
+  const plain = lines.map((line) => Object.values(line).map((text) => text.replace(/\s/gu, " ")));
+  assert.deepEqual(plain, [
+    ["0 0", "0, 0", "does not answer", "–", "–", "–", "–"],
+    ["0 1", "0, 1", "answers and forwards nothing", "0", "0", "5", "1 ns"],
+    ["1 3", "1, 3", "", "120 400", "9 300", "12", "312 µs"],
+  ]);
+  assert.deepEqual(relayLines(relayTree({ layers: [2, 6] })), [], "before the first answer");
 });
 
 test("of several trees one is drawn, and each says how many of its relays are down", () => {

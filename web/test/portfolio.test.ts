@@ -3,7 +3,8 @@ import test from "node:test";
 import type { Fill } from "walras";
 import { csv, isoTime } from "../src/base/csv.ts";
 import * as whole from "./whole.ts";
-import { convert, rateOf, resultOf, unrealised } from "../src/state/portfolio.ts";
+import { convert, type Part, rateOf, resultOf, resultsByAsset, unrealised } from "../src/state/portfolio.ts";
+import { assetLines } from "../src/state/valuation.ts";
 
 const SCALE = { priceDecimals: 2, sizeDecimals: 4, quoteDecimals: 2 };
 let count = 0;
@@ -51,6 +52,47 @@ test("an asset is valued by the fewest conversions, and not at all without a pri
   assert.equal(convert(301n, "JPY", "USD", rates), 200n, "rounded down");
   assert.equal(convert(7n, "XAU", "USD", rates), null);
   assert.equal(convert(7n, "USD", "USD", []), 7n);
+});
+
+const part = (base: string, quote: string, realised: bigint, open: bigint | null, fees: bigint): Part =>
+  ({ base, quote, result: { realised, fees }, unrealised: open });
+
+test("an instrument's profit counts for its base asset, in the asset that is counted in", () => {
+  const decimals = (asset: string): number => ({ USD: 2, EUR: 2, BTC: 8, ETH: 8 })[asset] ?? 0;
+  const rates = [rateOf("BTC", "USD", "30000.00", decimals), rateOf("EUR", "USD", "1.10", decimals)];
+  const parts = [
+    part("BTC", "USD", 150_000n, -20_000n, 3_000n), part("ETH", "BTC", 1_000_000n, -400_000n, 10_000n),
+    part("BTC", "EUR", 10_000n, 0n, 101n),
+  ];
+  const [btc, eth, ...others] = resultsByAsset(parts, "USD", rates);
+  // 1 500 and 110 USD; -200; 30 and 1.11, which is rounded down.
+  assert.deepEqual(btc, { asset: "BTC", realised: 161_000n, unrealised: -20_000n, fees: 3_111n, profit: 137_889n });
+  // 0.01, -0.004 and 0.0001 BTC.
+  assert.deepEqual(eth, { asset: "ETH", realised: 30_000n, unrealised: -12_000n, fees: 300n, profit: 17_700n });
+  assert.deepEqual(others, [], "nothing counts for an asset that things were only priced in");
+});
+
+test("profit by asset adds up to the profit of all instruments", () => {
+  const parts = [part("BTC", "USD", 7n, 5n, 1n), part("ETH", "USD", -9n, 4n, 0n), part("BTC", "USD", 2n, 0n, -3n)];
+  const all = resultsByAsset(parts, "USD", []).reduce((sum, { profit }) => sum + (profit ?? 0n), 0n);
+  assert.equal(all, parts.reduce((sum, { result, unrealised: open }) => sum + result.realised + (open ?? 0n) - result.fees, 0n));
+});
+
+test("where one price is missing an asset's profit is not known, rather than part of it", () => {
+  const parts = [part("BTC", "USD", 100n, null, 1n), part("BTC", "EUR", 100n, 0n, 1n), part("XAU", "CHF", 100n, 0n, 1n)];
+  const rates = [rateOf("EUR", "USD", "1.00", () => 2)];
+  assert.deepEqual(resultsByAsset(parts, "USD", rates), [
+    { asset: "BTC", realised: 200n, unrealised: null, fees: 2n, profit: null },
+    { asset: "XAU", realised: null, unrealised: null, fees: null, profit: null },
+  ]);
+});
+
+test("what is held is listed in the venue's order, also untraded, and after it what was traded and is gone", () => {
+  const held = ["USD", "BTC"].map((asset) => ({ asset, available: 1n, reserved: 0n, value: 1n }));
+  const results = resultsByAsset([part("ETH", "USD", 3n, 0n, 0n), part("BTC", "USD", 2n, 0n, 0n)], "USD", []);
+  const lines = assetLines(held, results);
+  const shown = lines.map(({ asset, value, result }) => [asset, value, result?.profit]);
+  assert.deepEqual(shown, [["USD", 1n, undefined], ["BTC", 1n, 2n], ["ETH", 0n, 3n]]);
 });
 
 test("tables are exact text, quoted where they must be", () => {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const kept = new Map<string, string>([["walras.sound", '"loud"'], ["walras.layout", '"ladder"']]);
+const kept = new Map<string, string>([
+  ["walras.sound", '"loud"'], ["walras.layout", '"sideways"'], ["walras.hidden-panels", '["tape","book","watch",7]'],
+]);
 Object.defineProperty(globalThis, "localStorage", {
   value: {
     getItem: (name: string) => kept.get(name) ?? null,
@@ -11,14 +13,29 @@ Object.defineProperty(globalThis, "localStorage", {
     },
   },
 });
-const { flag, isText, layout, Setting, soundOn, texts } = await import("../src/base/settings.ts");
+const { flag, hiddenPanels, isText, layout, oneOf, Setting, soundOn, texts } = await import("../src/base/settings.ts");
 
 test("sound is off until it is chosen, and what is chosen is kept", () => {
   assert.equal(soundOn.value, false, "what nobody could have chosen is not taken");
   soundOn.value = true;
   assert.equal(kept.get("walras.sound"), "true");
   assert.equal(new Setting("sound", false, flag).value, true, "the next page has it");
-  assert.equal(layout.value, "ladder");
+});
+
+test("an arrangement that there is not is not taken, and of hidden panels only those that can be hidden", () => {
+  assert.equal(layout.value, "standard");
+  assert.deepEqual(hiddenPanels.value, ["watch", "tape"]);
+});
+
+test("what is chosen of the layout is kept, and reset to what it was first", () => {
+  layout.value = "book";
+  hiddenPanels.value = ["depth"];
+  assert.deepEqual([kept.get("walras.layout"), kept.get("walras.hidden-panels")], ['"book"', '["depth"]']);
+  assert.equal(new Setting<string>("layout", "standard", oneOf("standard", "chart", "book")).value, "book", "the next page has it");
+  layout.reset();
+  hiddenPanels.reset();
+  assert.deepEqual([layout.value, hiddenPanels.value], ["standard", []]);
+  assert.deepEqual([kept.get("walras.layout"), kept.get("walras.hidden-panels")], ['"standard"', "[]"]);
 });
 
 test("what cannot be read or kept holds until the page is closed", () => {

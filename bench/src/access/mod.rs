@@ -8,7 +8,9 @@
 //!   after the order is on its disk.
 //! - `facade_orders_per_s`: signed orders and cancels in the dialect of Binance's Spot API (`docs/binance.md`).
 //! - `ccxt_passed` and its like: what unmodified clients came to in `make facade-test`, read from its result file.
-//! - `python_venue_orders_per_s`, `asyncio_orders_per_s`: the Python package, where `make python` has built it.
+//! - `python_venue_orders_per_s`, `asyncio_orders_per_s`: the Python package, where `make python` has built it. Next to it hftbacktest,
+//!   where that is installed (`python_venue_vs_hftbacktest`), and the order book of ABIDES, where `--abides` names a checkout
+//!   (`python_venue_vs_abides`).
 //! - `good_p99_under_attack_ratio`: the worst of `make bench NAME=siege`, read from its result file;
 //!   `good_p99_under_attack_ratio_fix` and its like: of one interface alone.
 //!
@@ -45,6 +47,8 @@ pub struct Config {
     pub walras: PathBuf,
     /// The folder of peers; `None` without them.
     pub peers: Option<PathBuf>,
+    /// The folder of a checkout of ABIDES; `None` without it.
+    pub abides: Option<PathBuf>,
     /// The folder of recorded data.
     pub data: PathBuf,
     /// Where data lies while it is measured.

@@ -16,6 +16,12 @@ const ONE_ARRAY: &str = "walras, one array (first fifth)";
 const THEIRS: &str = "hftbacktest, orders and cancels of a strategy, unmatched";
 const HOW: &str = "the same orders and cancels of a strategy, in one compiled loop, which it does not match with each other, and without \
                    accounts; in the same run";
+/// Ours and ABIDES' order book on the orders and cancels that both treat alike, with the same trades.
+const ONE_CALL_EACH_AS_ABIDES: &str = "walras, a call each (the orders of ABIDES)";
+const ONE_ARRAY_AS_ABIDES: &str = "walras, one array (the orders of ABIDES)";
+const ABIDES: &str = "ABIDES, its order book";
+const HOW_ABIDES: &str = "its order book alone, which matches the same orders and cancels into the same trades, a call each, without \
+                          accounts, messages and simulation; in the same run";
 
 /// Runs a program of `sdk/python/bench`; the JSON that it prints last, or why there is none.
 fn answer_of(program: &str, arguments: &[String]) -> Result<Value, String> {
@@ -35,7 +41,10 @@ fn answer_of(program: &str, arguments: &[String]) -> Result<Value, String> {
 /// Measures what is installed; the rest is a note.
 pub(super) fn run(config: &Config, report: &mut Report) {
     let (orders, rounds) = (config.python_orders.to_string(), config.rounds.to_string());
-    let asked = ["--orders".to_owned(), orders.clone(), "--rounds".to_owned(), rounds.clone()];
+    let mut asked = vec!["--orders".to_owned(), orders, "--rounds".to_owned(), rounds.clone()];
+    if let Some(folder) = &config.abides {
+        asked.extend(["--abides".to_owned(), folder.display().to_string()]);
+    }
     match answer_of("venue_rates.py", &asked) {
         Err(why) => report.note(format!("the venue in a Python process was NOT MEASURED: {why}")),
         Ok(answer) => {
@@ -53,6 +62,17 @@ pub(super) fn run(config: &Config, report: &mut Report) {
                 }
                 _ => report
                     .note(format!("hftbacktest was NOT RUN: install it beside the package: {PYTHON} -m pip install hftbacktest")),
+            }
+            match (rate(ONE_CALL_EACH_AS_ABIDES), rate(ONE_ARRAY_AS_ABIDES), rate(ABIDES)) {
+                (Some(calls), Some(array), Some(theirs)) => {
+                    report.check("ABIDES' order book and the venue in a Python process made the same trades of the same orders");
+                    let peer = || PeerFigure::new(answer["abides"].as_str().unwrap_or("ABIDES"), theirs, Unit::PerS, HOW_ABIDES);
+                    report.figure(Figure::new("python_venue_calls_next_to_abides_per_s", calls, Unit::PerS).against(peer()));
+                    report.figure(Figure::new("python_venue_array_next_to_abides_per_s", array, Unit::PerS).against(peer()));
+                    report.figure(Figure::new("python_venue_vs_abides", calls / theirs, Unit::TimesFaster).bar(1.0));
+                    report.figure(Figure::new("python_venue_array_vs_abides", array / theirs, Unit::TimesFaster).bar(1.0));
+                }
+                _ => report.note("ABIDES was NOT RUN: name a checkout of its repository with --abides"),
             }
         }
     }

@@ -11,8 +11,8 @@ use walras_types::{
     TransferId,
 };
 use walras_wire::{
-    AccessDelays, AccountStatus, AssetSpec, Command, Event, InstrumentCommand, NamedOrder, OrderCommand, Rejected, SessionCommand,
-    VenueCommand,
+    AccessDelays, AccountStatus, AssetSpec, Command, Event, InstrumentCommand, NamedAmend, NamedOrder, OrderCommand, Rejected,
+    SessionCommand, VenueCommand,
 };
 
 use crate::batches::Batches;
@@ -198,6 +198,7 @@ impl<I: PriceIndex> Engine<I> {
             Command::Order(OrderCommand::MassCancel(c)) => self.mass_cancel(c, events),
             Command::Order(OrderCommand::NewNamed(c)) => self.new_named_order(c, OrderId(log_index.0), events),
             Command::Order(OrderCommand::CancelAfter(c)) => self.cancel_after(c),
+            Command::Order(OrderCommand::AmendNamed(c)) => self.amend_named_order(c, events),
             Command::Order(OrderCommand::NewLinked(c)) => self.new_linked_order(c, OrderId(log_index.0), events),
             Command::Instrument(InstrumentCommand::Create(c)) => self.create_instrument(c, events),
             Command::Instrument(InstrumentCommand::SetPhase(c)) => self.set_trading_phase(c, events),
@@ -222,6 +223,14 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::NeedsLaterVersion);
         }
         self.new_order(&named.order(), order_id, events)
+    }
+
+    #[inline(never)]
+    fn amend_named_order(&mut self, named: &NamedAmend, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        if !self.version.has_named_amends() {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
+        self.amend_order(&named.amend, events)
     }
 
     /// Where the log stands: the index of the last entry applied, 0 before the first.

@@ -13,7 +13,8 @@
 //!   steps; a limit holds in them where whole units keep it, and smaller amounts left unserved count ([`Edition::Second`]), accounts set
 //!   their own keys, transactions have terms, and markets have currencies.
 //! - 14: transactions of batch markets say their place in a chain. Where the operator replaces an account's key, no transaction that came
-//!   before sets another, nor does one that comes a moment later.
+//!   before sets another, nor does one that comes a moment later. FIX gives orders names, and amendments may give an order another one;
+//!   reports have names, and market data what came of older transactions.
 //! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps.
 //!   No release goes to it.
 
@@ -51,6 +52,8 @@ pub(crate) trait Rules {
     fn has_links(self) -> bool;
     /// Whether orders may come with a text that their owners call them by, and accounts have a dead man's switch.
     fn has_names(self) -> bool;
+    /// Whether amendments may come with a text that owners call their orders by from then on.
+    fn has_named_amends(self) -> bool;
     /// Whether an uncross and the end of a day go on with later entries.
     fn has_phase_steps(self) -> bool;
     /// Whether a mass cancel keeps its place in the account's orders, instead of a list of them.
@@ -100,6 +103,10 @@ impl Rules for EngineVersion {
 
     fn has_names(self) -> bool {
         self >= EngineVersion(13)
+    }
+
+    fn has_named_amends(self) -> bool {
+        self >= EngineVersion(14)
     }
 
     fn has_phase_steps(self) -> bool {

@@ -33,6 +33,7 @@ impl<I: PriceIndex> Engine<I> {
             OrderCommand::Amend(c) => (c.instrument, c.account, c.amendment.client_order_id),
             OrderCommand::NewNamed(c) => (c.instrument(), c.account(), c.client_order_id()),
             OrderCommand::NewLinked(c) => (c.instrument(), c.account(), c.client_order_id()),
+            OrderCommand::AmendNamed(c) => (c.amend.instrument, c.amend.account, c.amend.amendment.client_order_id),
             OrderCommand::MassCancel(_) | OrderCommand::CancelAfter(_) => return None,
         };
         Some((self.markets.get(instrument.0 as usize)?, account, name))

@@ -9,7 +9,7 @@
 use walras_types::limits::SHARED_LEVEL_ORDERS_MAX;
 use walras_types::{Allocation, SelfTrade, SizeLots};
 
-use crate::api::{BookEvents, Fill, Party, Seniority};
+use crate::api::{BookEvents, Fill, Seniority};
 use crate::arena::Place;
 use crate::book::OrderBook;
 use crate::matching::{Stopped, Taker};
@@ -154,25 +154,7 @@ impl<I: PriceIndex> OrderBook<I> {
             maker.open -= size;
             maker.slice -= size;
             taker.open -= size;
-            let fill = Fill {
-                price,
-                size,
-                taker_side: taker.side,
-                maker: Party {
-                    order_id: maker.order_id,
-                    client_order_id: maker.client_order_id,
-                    owner: maker.owner,
-                    limit: price,
-                    open: maker.open,
-                },
-                taker: Party {
-                    order_id: taker.order_id,
-                    client_order_id: taker.client_order_id,
-                    owner: taker.owner,
-                    limit: taker.limit,
-                    open: taker.open,
-                },
-            };
+            let fill = Fill { price, size, taker_side: taker.side, maker: maker.party(price, maker.open), taker: taker.party() };
             let (open, slice) = (maker.open, maker.slice);
             events.traded(&fill);
             let level = self.queue_mut(side as usize, Place::Displayed, rank);

@@ -40,6 +40,28 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// A good-till-cancel limit order that is displayed whole and is cancelled where it would trade with its owner's. `name` says whose it
+    /// is, and what its owner calls it.
+    #[must_use]
+    #[inline]
+    pub const fn limit(order_id: OrderId, name: (OwnerId, ClientOrderId), side: Side, price: PriceTicks, size: SizeLots) -> Self {
+        let (owner, client_order_id) = name;
+        Self {
+            order_id,
+            client_order_id,
+            owner,
+            side,
+            price,
+            size,
+            time_in_force: TimeInForce::GoodTillCancel,
+            post_only: PostOnly::Off,
+            display: Display::Full,
+            min_size: None,
+            self_trade: SelfTrade::CancelNewest,
+            trigger: None,
+        }
+    }
+
     /// What a stop or take-profit enters as once it is touched.
     #[must_use]
     pub fn once_triggered(self) -> Self {

@@ -1,9 +1,9 @@
 //! Orders in one vector, one cache line each; the place freed last is reused first.
 
 use walras_types::limits::ORDERS_PER_BOOK_MAX;
-use walras_types::{ClientOrderId, OrderId, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, prefetch};
+use walras_types::{ClientOrderId, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, prefetch};
 
-use crate::api::{Entry, OpenOrder, OwnerId, Seniority};
+use crate::api::{Entry, OpenOrder, OwnerId, Party, Seniority};
 use crate::extras::Extras;
 use crate::price_index::Rank;
 use crate::slot::{Slot, place_of};
@@ -107,6 +107,12 @@ impl Order {
             seniority: Seniority::Joined,
             plain: Plain::Yes,
         }
+    }
+
+    /// Its side of a trade, which leaves this of it. A level's price is its orders' limit.
+    #[inline(always)]
+    pub(crate) fn party(&self, limit: PriceTicks, open: SizeLots) -> Party {
+        Party { order_id: self.order_id, client_order_id: self.client_order_id, owner: self.owner, limit, open }
     }
 
     /// What it hides behind its slice.

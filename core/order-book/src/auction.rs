@@ -6,7 +6,7 @@
 
 use walras_types::{PriceTicks, Side, SizeLots};
 
-use crate::api::{BookEvents, Party, Uncross};
+use crate::api::{BookEvents, Uncross};
 use crate::arena::Place;
 use crate::book::OrderBook;
 use crate::price_index::{PriceIndex, Rank};
@@ -183,13 +183,7 @@ impl<I: PriceIndex> OrderBook<I> {
             left -= size;
             let parties = [buy, sell].map(|slot| {
                 let order = &self.arena[slot];
-                Party {
-                    order_id: order.order_id,
-                    client_order_id: order.client_order_id,
-                    owner: order.owner,
-                    limit: order.rank.price(order.side),
-                    open: order.open - size,
-                }
+                order.party(order.rank.price(order.side), order.open - size)
             });
             events.uncrossed(price, size, &parties[0], &parties[1]);
             for slot in [buy, sell] {

@@ -31,7 +31,7 @@ impl Taker {
     }
 
     #[inline]
-    fn party(&self) -> Party {
+    pub(crate) fn party(&self) -> Party {
         Party {
             order_id: self.order_id,
             client_order_id: self.client_order_id,
@@ -174,19 +174,7 @@ impl<I: PriceIndex> OrderBook<I> {
             price = maker.rank.price(opposite);
             maker.place = Place::Swept;
             let next = maker.next;
-            events.traded(&Fill {
-                price,
-                size,
-                taker_side: taker.side,
-                maker: Party {
-                    order_id: maker.order_id,
-                    client_order_id: maker.client_order_id,
-                    owner: maker.owner,
-                    limit: price,
-                    open: SizeLots::ZERO,
-                },
-                taker: party,
-            });
+            events.traded(&Fill { price, size, taker_side: taker.side, maker: maker.party(price, SizeLots::ZERO), taker: party });
             last = slot;
             slot = next.unwrap_or(slot);
         }
@@ -247,13 +235,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 price,
                 size,
                 taker_side: taker.side,
-                maker: Party {
-                    order_id: maker.order_id,
-                    client_order_id: maker.client_order_id,
-                    owner: maker.owner,
-                    limit: price,
-                    open: maker.open,
-                },
+                maker: maker.party(price, maker.open),
                 taker: taker.party(),
             });
             if maker.slice.is_zero() {

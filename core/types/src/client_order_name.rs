@@ -1,7 +1,7 @@
 //! A participant's name for an order, as text.
 
 /// 1 to 36 characters: printable ASCII (`!` to `~`) without quotes (`"`, `'`, `` ` ``) and without the backslash. A text of digits alone
-/// is a number, and no name.
+/// is a number, and no name, but where a replacement gives it ([`ClientOrderName::of_replacement`]).
 ///
 /// The engine keeps numbers ([`crate::ClientOrderId`]). The number of a name follows from it by a hash, which is the business of those
 /// who take commands.
@@ -27,12 +27,17 @@ impl ClientOrderName {
     /// The same of its bytes.
     #[must_use]
     pub fn of_bytes(text: &[u8]) -> Option<Self> {
+        Self::of_replacement(text).filter(|_| !text.iter().all(u8::is_ascii_digit))
+    }
+
+    /// The same of a text that a replacement gives to an open order. It may be digits alone: the number of the order is another one.
+    #[must_use]
+    pub fn of_replacement(text: &[u8]) -> Option<Self> {
         let is_allowed = |byte: &u8| byte.is_ascii_graphic() && !b"\"'`\\".contains(byte);
         let mut bytes = [0; Self::LEN_MAX];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
-        let is_name = text.iter().all(is_allowed) && !text.iter().all(u8::is_ascii_digit);
         let len = Length::new(u8::try_from(text.len()).ok()?)?;
-        is_name.then_some(Self { len, bytes })
+        text.iter().all(is_allowed).then_some(Self { len, bytes })
     }
 
     /// The text.
@@ -73,6 +78,8 @@ mod tests {
         let too_long = format!("{longest}x");
         for bad in ["", "7", "123456", "99999999999999999999999", "a b", "a\"", "it's", "a`", "a\\b", "\u{e9}", "a\n", &too_long] {
             assert_eq!(ClientOrderName::new(bad), None, "{bad:?}");
+            let is_number = !bad.is_empty() && bad.bytes().all(|byte| byte.is_ascii_digit());
+            assert_eq!(ClientOrderName::of_replacement(bad.as_bytes()).is_some(), is_number, "{bad:?}");
         }
         assert_eq!(size_of::<Option<ClientOrderName>>(), ClientOrderName::LEN_MAX + 1);
     }

@@ -73,13 +73,8 @@ impl Command {
     #[must_use]
     #[inline]
     pub const fn is_size_amend(&self) -> bool {
-        matches!(
-            self,
-            Self::Order(OrderCommand::Amend(AmendOrder {
-                amendment: Amendment { price: None, trigger: None, size: Some(_), .. },
-                ..
-            }))
-        )
+        let Self::Order(order) = self else { return false };
+        matches!(order.amended(), Some(AmendOrder { amendment: Amendment { price: None, trigger: None, size: Some(_), .. }, .. }))
     }
 
     /// Whether the client of a session with this role may submit it. Nobody checks a transaction's signature on that way.
@@ -144,6 +139,7 @@ impl Command {
                     EngineVersion(0)
                 }
             },
+            Self::Order(OrderCommand::AmendNamed(_)) => EngineVersion(14),
             Self::Invalid(invalid) if invalid.name.is_some() => EngineVersion(14),
             _ => EngineVersion(0),
         }
@@ -198,6 +194,7 @@ impl OrderCommand {
             Self::Amend(c) => c.account,
             Self::MassCancel(c) => c.account,
             Self::NewNamed(c) => c.account(),
+            Self::AmendNamed(c) => c.amend.account,
             Self::NewLinked(c) => c.account(),
             Self::CancelAfter(c) => c.account,
         }
@@ -212,6 +209,7 @@ impl OrderCommand {
             Self::Amend(c) => Some(c.instrument),
             Self::MassCancel(c) => c.instrument,
             Self::NewNamed(c) => Some(c.instrument()),
+            Self::AmendNamed(c) => Some(c.amend.instrument),
             Self::NewLinked(c) => Some(c.instrument()),
             Self::CancelAfter(_) => None,
         }
@@ -226,6 +224,7 @@ impl OrderCommand {
             Self::Amend(c) => Some(c.amendment.client_order_id),
             Self::MassCancel(_) => None,
             Self::NewNamed(c) => Some(c.client_order_id()),
+            Self::AmendNamed(c) => Some(c.amend.amendment.client_order_id),
             Self::NewLinked(c) => Some(c.client_order_id()),
             Self::CancelAfter(_) => None,
         }
@@ -238,7 +237,29 @@ impl OrderCommand {
             Self::New(order) => Some(*order),
             Self::NewNamed(named) => Some(named.order()),
             Self::NewLinked(linked) => Some(linked.order()),
-            Self::Cancel(_) | Self::Amend(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
+            Self::Cancel(_) | Self::Amend(_) | Self::MassCancel(_) | Self::CancelAfter(_) | Self::AmendNamed(_) => None,
+        }
+    }
+
+    /// The change of one order that it asks for, if it asks for one.
+    #[must_use]
+    #[inline]
+    pub const fn amended(&self) -> Option<AmendOrder> {
+        match self {
+            Self::Amend(amend) => Some(*amend),
+            Self::AmendNamed(named) => Some(named.amend),
+            Self::New(_) | Self::NewNamed(_) | Self::NewLinked(_) => None,
+            Self::Cancel(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
+        }
+    }
+
+    /// The text that it gives the order that it changes.
+    #[must_use]
+    pub const fn replacement_name(&self) -> Option<ClientOrderName> {
+        match self {
+            Self::AmendNamed(named) => Some(named.name),
+            Self::New(_) | Self::NewNamed(_) | Self::NewLinked(_) | Self::Amend(_) => None,
+            Self::Cancel(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
         }
     }
 
@@ -248,7 +269,8 @@ impl OrderCommand {
         match self {
             Self::NewNamed(named) => Some(*named.name()),
             Self::NewLinked(linked) => linked.name(),
-            Self::New(_) | Self::Cancel(_) | Self::Amend(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
+            Self::New(_) | Self::Amend(_) | Self::AmendNamed(_) => None,
+            Self::Cancel(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
         }
     }
 }

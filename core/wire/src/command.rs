@@ -8,7 +8,7 @@ use walras_types::{
 use crate::batch_command::{BatchCommand, BatchMarketCommand, SetAccountKey, SetIssuer};
 use crate::invalid::InvalidCommand;
 use crate::linked_order::LinkedOrder;
-use crate::named_order::NamedOrder;
+use crate::named_order::{NamedAmend, NamedOrder};
 use crate::shards::ShardCommand;
 
 /// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer. Grouped by what
@@ -54,6 +54,8 @@ pub enum OrderCommand {
     CancelAfter(CancelAfter),
     /// Enter an order that is linked with an open one, or that is an exit of one to come. From version 13 of the engine on.
     NewLinked(LinkedOrder),
+    /// Change one order, and give it another text. From version 14 of the engine on.
+    AmendNamed(NamedAmend),
 }
 
 /// What the operator asks of instruments.

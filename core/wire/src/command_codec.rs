@@ -25,6 +25,7 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::Order(OrderCommand::MassCancel(c)) => tagged(w, 4, c),
         Command::Order(OrderCommand::NewNamed(c)) => tagged(w, 13, c),
         Command::Order(OrderCommand::CancelAfter(c)) => tagged(w, 14, c),
+        Command::Order(OrderCommand::AmendNamed(c)) => tagged(w, 42, c),
         Command::Order(OrderCommand::NewLinked(c)) => {
             w.u8(match c.link() {
                 Link::Oco => 15,
@@ -139,6 +140,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         14 => Command::Order(OrderCommand::CancelAfter(Wire::get(r)?)),
         15 => Command::Order(OrderCommand::NewLinked(LinkedOrder::get(Link::Oco, r)?)),
         28 => Command::Order(OrderCommand::NewLinked(LinkedOrder::get(Link::Exit, r)?)),
+        42 => Command::Order(OrderCommand::AmendNamed(Wire::get(r)?)),
         _ => return Err(DecodeError::layout(0, "a command's tag")),
     };
     r.clone().finish()?;

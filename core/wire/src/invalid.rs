@@ -80,7 +80,7 @@ pub fn decode_submitted(bytes: &[u8], account: Option<AccountId>) -> Command {
 /// client_order_id.
 fn named(bytes: &[u8]) -> Option<(InstrumentId, ClientOrderId)> {
     let r = &mut Reader::new(bytes);
-    let is_of_an_order = matches!(r.u8().ok()?, 1..=3 | 13);
+    let is_of_an_order = matches!(r.u8().ok()?, 1..=3 | 13 | 42);
     r.u32().ok()?;
     let named = (InstrumentId::get(r).ok()?, ClientOrderId::get(r).ok()?);
     is_of_an_order.then_some(named)

@@ -43,7 +43,7 @@ pub use event::*;
 pub use event_codec::{decode_event, encode_event};
 pub use invalid::{InvalidCommand, decode_submitted};
 pub use linked_order::{Link, LinkedOrder};
-pub use named_order::NamedOrder;
+pub use named_order::{NamedAmend, NamedOrder, get_replacement_name};
 pub use shards::*;
 
 /// Version of the byte codecs. A log or a peer with another is refused.

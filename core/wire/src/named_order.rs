@@ -1,9 +1,9 @@
-//! An order whose owner named it by a text.
+//! An order whose owner named it by a text, and an amendment that gives an open order another text.
 
 use walras_types::{AccountId, ClientOrderId, ClientOrderName, InstrumentId, OrderTerms};
 
 use crate::codec::{DecodeError, Reader, Wire, Writer};
-use crate::command::NewOrder;
+use crate::command::{AmendOrder, NewOrder};
 
 /// An order as it comes in, with the text that its owner calls it by. The text is for those who read what happened: the engine knows the
 /// order by the number of the text.
@@ -17,6 +17,16 @@ pub struct NamedOrder {
     terms: [u8; TERMS_MAX],
     terms_len: u8,
     name: ClientOrderName,
+}
+
+/// A change of one open order, with the text that its owner calls the order by from then on. As that of a [`NamedOrder`], the text is for
+/// those who read what happened: the engine amends the order, whose number stays that of its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedAmend {
+    /// The change.
+    pub amend: AmendOrder,
+    /// The text, which may be digits alone.
+    pub name: ClientOrderName,
 }
 
 /// The longest terms: a stop-limit iceberg with a time and a minimum.
@@ -93,6 +103,28 @@ impl Wire for NamedOrder {
     }
 }
 
+impl Wire for NamedAmend {
+    fn put(&self, w: &mut Writer<'_>) {
+        self.amend.put(w);
+        self.name.put(w);
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { amend: Wire::get(r)?, name: get_replacement_name(r)? })
+    }
+}
+
+/// Reads a text that a replacement may have given: digits alone too, where [`Wire::get`] takes none.
+pub fn get_replacement_name(r: &mut Reader<'_>) -> Result<ClientOrderName, DecodeError> {
+    let bytes = name_bytes(r)?;
+    r.checked(ClientOrderName::of_replacement(bytes), "1 to 36 characters of a client order id, or digits")
+}
+
+fn name_bytes<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
+    let len = usize::from(r.u8()?);
+    r.slice(len, "a client order id's text")
+}
+
 impl Wire for ClientOrderName {
     fn put(&self, w: &mut Writer<'_>) {
         let bytes = self.as_bytes();
@@ -101,8 +133,7 @@ impl Wire for ClientOrderName {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let len = usize::from(r.u8()?);
-        let bytes = r.slice(len, "a client order id's text")?;
+        let bytes = name_bytes(r)?;
         r.checked(Self::of_bytes(bytes), "1 to 36 characters of a client order id")
     }
 }

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchMarketId, ClientOrderId, ClientOrderName, ClientTransferId, ContentDigest,
-    EngineVersion, InstrumentId, LogIndex, RejectReason, SessionId, ShardId, TransferSeq,
+    AccountFee, AccountId, Amendment, Amount, AssetId, BatchMarketId, ClientOrderId, ClientOrderName, ClientTransferId,
+    ContentDigest, EngineVersion, InstrumentId, LogIndex, RejectReason, SessionId, ShardId, SizeLots, TransferSeq,
 };
 use walras_wire::*;
 
@@ -51,6 +51,13 @@ fn command() -> impl Strategy<Value = Command> {
                 Command::Invalid(InvalidCommand { account, instrument, client_order_id, reason, content, name })
             }
         ),
+        ("[0-9a-z-]{1,36}", number(), prop::option::of(number())).prop_map(|(text, id, size)| {
+            let amendment =
+                Amendment { client_order_id: ClientOrderId(id), price: None, trigger: None, size: size.map(SizeLots::new) };
+            let amend = AmendOrder { account: AccountId(1), instrument: InstrumentId(3), amendment };
+            let name = ClientOrderName::of_replacement(text.as_bytes()).unwrap();
+            Command::Order(OrderCommand::AmendNamed(NamedAmend { amend, name }))
+        }),
         (any::<u16>(), fee()).prop_map(|(market, fee)| Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee {
             market: BatchMarketId(market),
             fee
@@ -281,6 +288,30 @@ fn the_bytes_of_an_invalid_command_are_as_they_ever_were_without_a_text() {
     assert_eq!(decode_command(&bytes), Ok(Command::Invalid(named)));
     let since = [unnamed, named].map(|invalid| Command::Invalid(invalid).since());
     assert_eq!(since, [EngineVersion(0), EngineVersion(14)]);
+}
+
+/// The text that an amendment gives is behind the rest, which is as without it. Unlike an order that enters it may have digits alone.
+#[test]
+fn an_amendment_with_a_text_has_it_behind_the_rest() {
+    let amendment = Amendment { client_order_id: ClientOrderId(9), price: None, trigger: None, size: Some(SizeLots::new(9)) };
+    let amend = AmendOrder { account: AccountId(0x0403_0201), instrument: InstrumentId(7), amendment };
+    let rest = command_bytes(&Command::Order(OrderCommand::Amend(amend))).split_off(1);
+    for text in ["abc-2", "00770"] {
+        let name = ClientOrderName::of_replacement(text.as_bytes()).unwrap();
+        let command = Command::Order(OrderCommand::AmendNamed(NamedAmend { amend, name }));
+        let bytes = [&[42], &rest[..], &[5], text.as_bytes()].concat();
+        assert_eq!(command_bytes(&command), bytes);
+        assert_eq!(decode_command(&bytes), Ok(command));
+        assert_eq!((command.since(), command.name()), (EngineVersion(14), None));
+    }
+    // Whatever is wrong with the text, the rejection says which order was meant.
+    let too_long = [37_u8; 38];
+    for text in [&[0_u8][..], &[1], &[1, b' '], &[37], &too_long[..], &[1, b'x', 0]] {
+        let bytes = [&[42], &rest[..], text].concat();
+        assert!(decode_command(&bytes).is_err(), "{text:?}");
+        let Command::Invalid(invalid) = decode_submitted(&bytes, Some(amend.account)) else { panic!("{text:?}") };
+        assert_eq!((invalid.instrument, invalid.client_order_id), (Some(InstrumentId(7)), Some(ClientOrderId(9))), "{text:?}");
+    }
 }
 
 #[test]

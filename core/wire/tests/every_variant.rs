@@ -204,6 +204,9 @@ fn commands() -> Vec<Row> {
     rows.push((Command::Order(OrderCommand::NewLinked(exit)), 28, Order));
     let currencies = SetBatchCurrencies { market: MARKET, currencies: 1 };
     rows.push((Command::BatchMarket(BatchMarketCommand::SetCurrencies(currencies)), 40, Operator));
+    let amend = AmendOrder { account: OWN, instrument: IT, amendment };
+    let named = NamedAmend { amend, name: ClientOrderName::new("abc-2").unwrap() };
+    rows.push((Command::Order(OrderCommand::AmendNamed(named)), 42, Order));
     rows
 }
 
@@ -257,6 +260,7 @@ fn place_of_command(command: &Command) -> usize {
             Link::Exit => 42,
         },
         Command::BatchMarket(BatchMarketCommand::SetCurrencies(_)) => 43,
+        Command::Order(OrderCommand::AmendNamed(_)) => 44,
     }
 }
 
@@ -485,7 +489,7 @@ fn place_of_event(event: &Event) -> usize {
 #[test]
 fn every_variant_is_listed_and_keeps_its_tag() {
     let commands = commands();
-    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..44), "a command is not listed");
+    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..45), "a command is not listed");
     for (command, tag, _) in commands {
         let mut bytes = Vec::new();
         encode_command(&command, &mut bytes);
@@ -533,8 +537,11 @@ fn an_amend_of_the_size_alone_is_known_by_its_bytes() {
     ];
     for ((price, trigger, size), expected) in rows {
         let amendment = Amendment { client_order_id: NAME, price, trigger, size };
-        let command = Command::Order(OrderCommand::Amend(AmendOrder { account: OWN, instrument: IT, amendment }));
-        assert_eq!((command.is_size_amend(), command.is_cancel()), (expected, false), "{command:?}");
+        let amend = AmendOrder { account: OWN, instrument: IT, amendment };
+        let named = NamedAmend { amend, name: ClientOrderName::new("abc-2").unwrap() };
+        for command in [OrderCommand::Amend(amend), OrderCommand::AmendNamed(named)].map(Command::Order) {
+            assert_eq!((command.is_size_amend(), command.is_cancel()), (expected, false), "{command:?}");
+        }
     }
 }
 
@@ -550,7 +557,9 @@ fn a_rejection_names_what_its_command_names() {
     for (command, ..) in commands() {
         let (instrument, client_order_id) = match command {
             Command::Order(OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_)) => (Some(IT), Some(NAME)),
-            Command::Order(OrderCommand::Cancel(_) | OrderCommand::Amend(_)) => (Some(IT), Some(NAME)),
+            Command::Order(OrderCommand::Cancel(_) | OrderCommand::Amend(_) | OrderCommand::AmendNamed(_)) => {
+                (Some(IT), Some(NAME))
+            }
             Command::Invalid(_) => (Some(IT), Some(NAME)),
             Command::Order(OrderCommand::MassCancel(_)) | Command::Instrument(_) => (Some(IT), None),
             Command::Order(OrderCommand::CancelAfter(_)) => (None, None),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use walras_gateway::session::LogonRequest;
 use walras_gateway::{
     Algorithm, Allowance, AuthFields, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyJournal, KeyRecord, Permission,
-    Permissions, Principal, Rate, Request, SignedText, SourceId,
+    Permissions, Principal, Rate, Request, SignedText, SourceId, Verifier,
 };
 use walras_log_store::is_out_of_descriptors;
 use walras_types::{AccountId, NonceUse, RejectReason, TimeNs};
@@ -284,7 +284,12 @@ impl Access {
         Ok(self.gateway().admit_source(self.clock.now().0, source, from, times)?)
     }
 
-    /// Checks a signed request that needs a permission. Signatures are checked in parallel, under a lock for reading.
+    /// What checks a signature of a key. That takes long, and order entry needs the gateway for each command: so no lock is held meanwhile.
+    fn verifier(&self, key: &str) -> Verifier {
+        self.gateway.read().unwrap_or_else(PoisonError::into_inner).verifier(self.clock.now().0, key)
+    }
+
+    /// Checks a signed request that needs a permission.
     pub fn authorize(&self, request: &Request<'_>, fields: &AuthFields, permission: Permission) -> Result<Caller, Refusal> {
         self.authorize_either(request, fields, [permission; 2], Allowance::Requests)
     }
@@ -297,10 +302,7 @@ impl Access {
         permissions: [Permission; 2],
         from: Allowance,
     ) -> Result<Caller, Refusal> {
-        let verified = {
-            let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
-            gateway.verify(self.clock.now().0, request, Some(fields))?
-        };
+        let verified = self.verifier(&fields.key).verify(request, fields)?;
         let mut gateway = self.gateway();
         let [first, second] = permissions;
         let admitted = match gateway.admit(self.clock.now().0, &verified, first, from) {
@@ -310,12 +312,15 @@ impl Access {
         Ok(caller(admitted?, verified.nonce_use()))
     }
 
-    /// Checks a signed text of another dialect, which needs a permission.
-    pub fn authorize_text(&self, request: &SignedText<'_>, permission: Permission, from: Allowance) -> Result<Caller, Refusal> {
-        let verified = {
-            let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
-            gateway.verify_text(self.clock.now().0, request)?
-        };
+    /// Checks a text of another dialect that a key signed, which needs a permission.
+    pub fn authorize_text(
+        &self,
+        key: &str,
+        request: &SignedText<'_>,
+        permission: Permission,
+        from: Allowance,
+    ) -> Result<Caller, Refusal> {
+        let verified = self.verifier(key).verify_text(request)?;
         let admitted = self.gateway().admit(self.clock.now().0, &verified, permission, from);
         Ok(caller(admitted?, verified.nonce_use()))
     }

@@ -66,7 +66,7 @@ pub(crate) fn kind_of(record: &AccountRecord) -> RecordKind {
     }
 }
 
-fn time_of(record: &AccountRecord) -> TimeNs {
+pub(crate) fn time_of(record: &AccountRecord) -> TimeNs {
     match record {
         AccountRecord::Fill(fill) => fill.time,
         AccountRecord::Ended(order) => order.ended,
@@ -114,9 +114,9 @@ pub(crate) fn encode(recorded: &Recorded, count: u64, heads: &mut Heads, out: &m
 }
 
 /// A record that was read, and the number of the one before it in its chain.
-struct Linked {
-    recorded: Recorded,
-    before: u64,
+pub(crate) struct Linked {
+    pub(crate) recorded: Recorded,
+    pub(crate) before: u64,
 }
 
 fn decode(bytes: &[u8]) -> Option<Linked> {
@@ -172,19 +172,42 @@ impl AccountsJournal {
         self
     }
 
-    fn damage(&self, number: u64) -> ArchiveError {
+    pub(crate) fn damage(&self, number: u64) -> ArchiveError {
         ArchiveError::damaged(&self.path, format!("record {number} is not whole, or does not follow from the one before"))
     }
 
-    /// The record with this number, from 1, of a chain.
-    fn of_chain(&self, number: u64, chain: ChainOf) -> Result<Linked, ArchiveError> {
+    /// The record with this number, from 1.
+    pub(crate) fn record(&self, number: u64) -> Result<Linked, ArchiveError> {
         let mut bytes = [0; RECORD_BYTES];
         self.file.read_exact_at(&mut bytes, len_of(number - 1)).during("read", &self.path)?;
-        let linked = is_sealed(&bytes)
-            .then(|| decode(&bytes))
-            .flatten()
-            .filter(|linked| linked.before < number && (linked.recorded.account, kind_of(&linked.recorded.record)) == chain);
-        linked.ok_or_else(|| self.damage(number))
+        is_sealed(&bytes).then(|| decode(&bytes)).flatten().ok_or_else(|| self.damage(number))
+    }
+
+    /// The record with this number, from 1, of a chain.
+    pub(crate) fn of_chain(&self, number: u64, chain: ChainOf) -> Result<Linked, ArchiveError> {
+        let linked = self.record(number)?;
+        let is_next = linked.before < number && (linked.recorded.account, kind_of(&linked.recorded.record)) == chain;
+        if is_next { Ok(linked) } else { Err(self.damage(number)) }
+    }
+
+    /// The records after this number, in their order: as many as one read takes, at most `most`; none at the end.
+    pub(crate) fn window(&self, number: u64, most: u64) -> Result<Vec<Recorded>, ArchiveError> {
+        let mut buffer = Vec::new();
+        self.read_window(number, most, &mut buffer)?;
+        let records = (number + 1..).zip(buffer.chunks_exact(RECORD_BYTES));
+        records
+            .map(|(number, bytes)| {
+                let linked = is_sealed(bytes).then(|| decode(bytes)).flatten();
+                linked.map(|linked| linked.recorded).ok_or_else(|| self.damage(number))
+            })
+            .collect()
+    }
+
+    /// Reads the bytes of the records after this number.
+    fn read_window(&self, number: u64, most: u64, buffer: &mut Vec<u8>) -> Result<(), ArchiveError> {
+        let count = WINDOW.min(most).min(self.count.saturating_sub(number));
+        buffer.resize(usize::try_from(count).expect("a window is small") * RECORD_BYTES, 0);
+        self.file.read_exact_at(buffer, len_of(number)).during("read", &self.path)
     }
 
     /// Calls `each` with all records in their order, checked.
@@ -192,9 +215,7 @@ impl AccountsJournal {
         let (mut heads, mut last, mut buffer) = (Heads::new(), RecordId::default(), Vec::new());
         let mut number = 0;
         while number < self.count {
-            let count = WINDOW.min(self.count - number);
-            buffer.resize(usize::try_from(count).expect("a window is small") * RECORD_BYTES, 0);
-            self.file.read_exact_at(&mut buffer, len_of(number)).during("read", &self.path)?;
+            self.read_window(number, WINDOW, &mut buffer)?;
             for bytes in buffer.chunks_exact(RECORD_BYTES) {
                 number += 1;
                 let linked = is_sealed(bytes).then(|| decode(bytes)).flatten().ok_or_else(|| self.damage(number))?;
@@ -346,13 +367,29 @@ pub(crate) struct Left {
 }
 
 /// What came of the look at one day.
-pub(crate) enum OfDay {
-    /// All before it is older than what was asked for.
+pub(crate) enum OfDay<Place> {
+    /// No day after it in the order of the query has what was asked for.
     Over,
     /// The page is full, or the work is done: it goes on there.
-    Ends(AccountCursor),
-    /// The day before may have more.
+    Ends(Place),
+    /// The next day in the order of the query may have more.
     GoesOn,
+}
+
+/// The last record of a chain in a day's journal, 0 if the chain has none; and the journal as far as it may be read.
+pub(crate) fn head_of(
+    journal: AccountsJournal,
+    (day, dir): (Day, &Path),
+    chain: ChainOf,
+    open: &OpenChains,
+) -> Result<(u64, AccountsJournal), ArchiveError> {
+    let (head, journal) = match open.of(day, chain) {
+        Some((head, count)) => (head, journal.cut(count)),
+        None if dir.join(INDEX).exists() => (head_in_index(&dir.join(INDEX), chain)?, journal),
+        // Nobody writes it at the moment: as it is.
+        None => (journal.each(|_| ())?.get(&chain).copied().unwrap_or(0), journal),
+    };
+    if head > journal.count { Err(journal.damage(head)) } else { Ok((head, journal)) }
 }
 
 /// Adds an account's records of one day to a page.
@@ -363,21 +400,13 @@ pub(crate) fn of_day(
     open: &OpenChains,
     left: &mut Left,
     page: &mut AccountPage,
-) -> Result<OfDay, ArchiveError> {
+) -> Result<OfDay<AccountCursor>, ArchiveError> {
     let Some(journal) = AccountsJournal::open(&dir.join(ACCOUNTS))? else { return Ok(OfDay::GoesOn) };
     if journal.first > query.before.id.log_index {
         return Ok(OfDay::GoesOn);
     }
     let chain = (query.account, query.kind);
-    let (head, journal) = match open.of(day, chain) {
-        Some((head, count)) => (head, journal.cut(count)),
-        None if dir.join(INDEX).exists() => (head_in_index(&dir.join(INDEX), chain)?, journal),
-        // Nobody writes it at the moment: as it is.
-        None => (journal.each(|_| ())?.get(&chain).copied().unwrap_or(0), journal),
-    };
-    if head > journal.count {
-        return Err(journal.damage(head));
-    }
+    let (head, journal) = head_of(journal, (day, dir), chain, open)?;
     let mut next = head;
     // The record at which the page before ended is of this chain, or the cursor is of another query.
     if let Some(number) = query.before.number.filter(|number| (1..=head).contains(number))

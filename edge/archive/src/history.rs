@@ -8,6 +8,7 @@ use walras_types::{InstrumentId, TimeNs, TradeId};
 use crate::ArchiveError;
 use crate::accounts::{AccountPage, AccountQuery, Left, OfDay, OpenChains, of_day};
 use crate::day::Day;
+use crate::forward::{self, ForwardPage, ForwardQuery, Wanted, Work};
 use crate::journal::{BOOKS, Journal, Kind, Line, TRADES};
 use crate::keeper::{PARTIAL, names};
 use crate::manifest::{MANIFEST, Manifest, read_listings};
@@ -214,6 +215,17 @@ impl History {
             }
         }
         Ok(page)
+    }
+
+    /// A page of an account's records, oldest first, of those that are wanted. Where the account has more records of a day after the page's
+    /// place than a query reads, the journal of all accounts is read from there.
+    pub fn account_records_forward(
+        &self,
+        query: &ForwardQuery,
+        wanted: impl Fn(&AccountRecord) -> Wanted,
+    ) -> Result<ForwardPage, ArchiveError> {
+        let work = Work { chain: ACCOUNT_SCAN_MAX, scan: SCAN_MAX };
+        forward::page(query, &wanted, (&self.root, &self.folders()?), &self.open, work)
     }
 
     /// The last snapshot of an instrument's book that is not after `at`.

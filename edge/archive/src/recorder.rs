@@ -248,7 +248,11 @@ impl Recorder {
         if self.batch.spans.is_empty() {
             return;
         }
-        let batch = std::mem::take(&mut self.batch);
+        let mut batch = std::mem::take(&mut self.batch);
+        // What stands in a state that replaced another goes with the first entry after it: the archive takes no note without its entry.
+        let covered = batch.spans.last().map_or(LogIndex(0), |span| span.last);
+        let of_later = batch.orders.partition_point(|note| note.log_index <= covered);
+        self.batch.orders = batch.orders.split_off(of_later);
         let sent = if self.may_wait {
             self.batches.send_timeout(batch, WAIT_MAX).map_err(|e| match e {
                 SendTimeoutError::Timeout(batch) => TrySendError::Full(batch),
@@ -261,12 +265,13 @@ impl Recorder {
         let Err(TrySendError::Full(batch)) = sent else { return };
         // The archive's disk is full or stalled: the start of the venue no longer waits for it.
         self.may_wait = false;
-        self.batch = batch;
+        let of_later = std::mem::replace(&mut self.batch, batch).orders;
         if self.pending() >= BATCH_RECORDS_MAX {
             self.batch = Batch::default();
             // Dropped. The archive sees from the next batch's first entry which entries are missing.
             self.listed = 0;
             self.changed.fill(true);
         }
+        self.batch.orders.extend(of_later);
     }
 }

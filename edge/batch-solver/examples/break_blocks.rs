@@ -2,8 +2,12 @@
 //! break_blocks -- [SECONDS] [SEED] [FOLDER]`.
 //!
 //! It climbs hills as `break` of `walras-price-solver` does, but by whole blocks ([`ClosedBatch::propose`]): what makes the search of a
-//! block look at the clock more often is kept. A market of which a part is set aside, though its offers are large enough that whole units
-//! are no excuse, is made smaller and written to the folder as lines `sell,buy,limit,amount`. The exit status is 1 if any was found.
+//! block look at the clock more often is kept. Two kinds of hills take turns:
+//!
+//! - the market of a family. It is broken if a part is set aside though its offers are large enough that whole units are no excuse;
+//! - a few offers in an orderly market, which stays as it is. They break it if an asset of the orderly market is set aside.
+//!
+//! A broken market is made smaller and written to the folder as lines `sell,buy,limit,amount`. The exit status is 1 if any was found.
 //!
 //! [`ClosedBatch::propose`]: walras_batch_solver::ClosedBatch::propose
 
@@ -11,20 +15,28 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use walras_price_solver::climb::{Climbed, climb, shrink, text};
-use walras_price_solver::families::Family;
+use walras_price_solver::climb::{Climbed, Trial, climb, shrink, text};
+use walras_price_solver::families::{Family, FamilyMarket};
 use walras_price_solver::random::Random;
 
 #[path = "../tests/made/market.rs"]
-#[expect(dead_code, reason = "tests make whole markets, a trial makes one offer after another")]
 mod market;
 #[path = "../tests/made/trial.rs"]
 mod trial;
 
-use trial::looks_of_block;
+use trial::{attacked, looks_of_attack, looks_of_block, together};
 
 /// Blocks of larger markets are searched too slowly.
 const OFFERS_MAX: usize = 300;
+
+/// Where a hill ended.
+struct Hill {
+    name: String,
+    /// The hardest market, as small as it was made if it is broken.
+    market: FamilyMarket,
+    hardness: Option<u64>,
+    tried: u64,
+}
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -36,23 +48,18 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let (mut tried, mut found, mut hardest, mut climbs) = (0_u64, 0_u64, 0, 0_u64);
     while Instant::now() < end {
         climbs += 1;
-        let family = Family::ALL[random.below(Family::ALL.len())];
-        let market = family.market(random.bits());
-        if market.offers.len() > OFFERS_MAX {
-            continue;
-        }
-        let Climbed { mut harder, hardness, tried: of_climb } =
-            climb(market, &mut random, &looks_of_block, || Instant::now() < end);
-        tried += of_climb;
-        match hardness {
+        let of_attack = climbs.is_multiple_of(2);
+        let hill = if of_attack { Some(attack_hill(&mut random, end)) } else { family_hill(&mut random, end) };
+        let Some(hill) = hill else { continue };
+        tried += hill.tried;
+        match hill.hardness {
             Some(looks) => hardest = hardest.max(looks),
             None => {
                 found += 1;
-                shrink(&mut harder, &mut random, &looks_of_block);
                 std::fs::create_dir_all(&folder)?;
-                let path = folder.join(format!("block-{family:?}-{seed}-{climbs}.csv"));
-                std::fs::write(&path, text(&harder))?;
-                println!("found {}: {} offers of {} assets", path.display(), harder.offers.len(), harder.asset_count);
+                let path = folder.join(format!("block-{}-{seed}-{climbs}.csv", hill.name));
+                std::fs::write(&path, text(&hill.market))?;
+                println!("found {}: {} offers of {} assets", path.display(), hill.market.offers.len(), hill.market.asset_count);
             }
         }
     }
@@ -60,4 +67,27 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         "{tried} blocks on {climbs} hills, {found} with a part set aside, the hardest other looked at the clock {hardest} times"
     );
     Ok(if found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// From the market of a family, if it is small enough.
+fn family_hill(random: &mut Random, end: Instant) -> Option<Hill> {
+    let family = Family::ALL[random.below(Family::ALL.len())];
+    let market = family.market(random.bits());
+    (market.offers.len() <= OFFERS_MAX).then(|| hill(format!("{family:?}"), market, random, &looks_of_block, end))
+}
+
+/// From a few offers in an orderly market, which alone are changed and made fewer.
+fn attack_hill(random: &mut Random, end: Instant) -> Hill {
+    let (orderly, attack) = attacked(random);
+    let trial = |attack: &FamilyMarket| looks_of_attack(&orderly, attack);
+    let hill = hill("Attack".to_owned(), attack, random, &trial, end);
+    Hill { market: together(&orderly, &hill.market), ..hill }
+}
+
+fn hill(name: String, market: FamilyMarket, random: &mut Random, trial: Trial<'_>, end: Instant) -> Hill {
+    let Climbed { harder: mut market, hardness, tried } = climb(market, random, trial, || Instant::now() < end);
+    if hardness.is_none() {
+        shrink(&mut market, random, trial);
+    }
+    Hill { name, market, hardness, tried }
 }

@@ -48,6 +48,19 @@ pub enum Sight {
     AllOffers,
 }
 
+/// Which offers make prices. Pools always do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PriceMakers {
+    /// Sell offers; buy offers only in pairs with an asset that has no price without them.
+    #[default]
+    SellOffers,
+    /// Buy offers too, for comparison. They count for what they need at the rates of the round before.
+    AllOffers {
+        /// Rounds end here if rates have not settled.
+        rounds_max: usize,
+    },
+}
+
 /// How a market is to be cleared.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
@@ -59,6 +72,8 @@ pub struct Settings<'a> {
     pub solver: Solver,
     /// Among which offers.
     pub sight: Sight,
+    /// Which of the offers make prices.
+    pub makers: PriceMakers,
     /// How long.
     pub budget: Budget<'a>,
     /// Prices to start from, one or none per asset, such as the last batch's; without, it starts cold.
@@ -75,8 +90,8 @@ impl Settings<'_> {
     #[must_use]
     pub fn new(commission: Commission, mu: Mu) -> Self {
         let (solver, budget, lower_bounds) = (Solver::Portfolio, Budget::queries(10_000), LowerBounds::BestEffort);
-        let (sight, edition) = (Sight::CloseUps, Edition::NEWEST);
-        Self { commission, mu, solver, sight, budget, start: None, edition, lower_bounds }
+        let (sight, makers, edition) = (Sight::CloseUps, PriceMakers::SellOffers, Edition::NEWEST);
+        Self { commission, mu, solver, sight, makers, budget, start: None, edition, lower_bounds }
     }
 
     /// What the clearing is checked by.
@@ -130,7 +145,8 @@ pub struct Cleared<'m> {
 /// Clears a market.
 ///
 /// Buy offers are filled at the prices that sell offers and pools make, and do not take part in making them, with one exception: where
-/// an asset would have no price without them, the buy offers of its pairs count as if they sold what they need.
+/// an asset would have no price without them, the buy offers of its pairs count as if they sold what they need. For comparison, all
+/// buy offers may count so ([`PriceMakers`]).
 ///
 /// # Errors
 /// See [`ClearError`]. Where nothing can trade, the clearing is empty and no error.
@@ -318,9 +334,13 @@ pub(crate) struct Priced {
     pub(crate) solution: Solution,
     /// Pairs whose buy offers took part.
     pub(crate) buying_pair_count: usize,
+    /// Searches with buy offers.
+    pub(crate) buy_round_count: usize,
+    /// Whether the last of these kept the rates that buy offers counted for.
+    pub(crate) are_buy_rates_settled: bool,
 }
 
-/// Rounds in which buy offers that take part are told the rate, so that they count for what they need at it.
+/// Rounds in which buy offers that have to take part count for what they need at the rate of the round before.
 const BUY_ROUNDS_MAX: usize = 4;
 
 /// Close-ups before all offers are looked at, and queries in each: where these do not suffice, more offers help, not more queries.
@@ -362,9 +382,14 @@ pub(crate) fn find_prices(
     let is_unpriced =
         |prices: &[Option<f64>], pair: Pair| prices[pair.sell.index()].is_none() || prices[pair.buy.index()].is_none();
     let with_buys = market.books().iter().filter(|book| !book.buys().is_empty()).map(|book| book.pair());
-    let needed: Vec<Pair> = with_buys.filter(|&pair| is_unpriced(&solution.prices, pair)).collect();
+    let (all_take_part, rounds_max) = match settings.makers {
+        PriceMakers::SellOffers => (false, BUY_ROUNDS_MAX),
+        PriceMakers::AllOffers { rounds_max } => (true, rounds_max),
+    };
+    let needed: Vec<Pair> = with_buys.filter(|&pair| all_take_part || is_unpriced(&solution.prices, pair)).collect();
+    let (mut buy_round_count, mut are_buy_rates_settled) = (0, needed.is_empty());
     if !needed.is_empty() {
-        for _ in 0..BUY_ROUNDS_MAX {
+        for _ in 0..rounds_max {
             let prices = solution.prices.clone();
             let price = |asset: usize| prices[asset].unwrap_or(0.0);
             let rate = |pair: Pair| {
@@ -384,13 +409,15 @@ pub(crate) fn find_prices(
                 }
             });
             solution = next;
+            buy_round_count += 1;
+            are_buy_rates_settled = is_still;
             if is_still || settings.budget.is_over() {
                 break;
             }
         }
     }
     let prices = index::batch_prices(market, &solution.prices);
-    Ok(Priced { prices, solution, buying_pair_count: needed.len() })
+    Ok(Priced { prices, solution, buying_pair_count: needed.len(), buy_round_count, are_buy_rates_settled })
 }
 
 /// A search of prices on its way.

@@ -57,7 +57,7 @@ mod pools;
 mod quality;
 
 pub use block::ClosedBatch;
-pub use clear::{ClearError, Cleared, Settings, Sight, Solver, clear, clear_with};
+pub use clear::{ClearError, Cleared, PriceMakers, Settings, Sight, Solver, clear, clear_with};
 pub use index::{batch_prices, demand_index};
 pub use kept::KeptIndex;
 pub use quality::{Bounds, Report, Times};

@@ -72,8 +72,12 @@ pub struct Report {
     pub components: Vec<Option<usize>>,
     /// Assets without a price: what they bring never comes back to them, so nothing of theirs can trade.
     pub unpriced: Vec<AssetIndex>,
-    /// Pairs whose buy offers took part in the search of prices, since an asset had none without them.
+    /// Pairs whose buy offers took part in the search of prices: all, or those in which an asset had no price without them.
     pub buying_pair_count: usize,
+    /// Searches of prices in which they took part, each at the rates of the one before.
+    pub buy_round_count: usize,
+    /// Whether the last of these kept its rates, so that buy offers count for what they need; also if none took part.
+    pub are_buy_rates_settled: bool,
     /// Offers of both kinds.
     pub offer_count: usize,
     /// Offers whose limit holds at the net rate.
@@ -150,6 +154,8 @@ pub(crate) fn report(priced: &Priced, proposed: &Proposed, verified: &Verified<'
         components: groups,
         unpriced: (0..).zip(prices).filter(|(_, price)| price.is_none()).map(|(asset, _)| AssetIndex(asset)).collect(),
         buying_pair_count: priced.buying_pair_count,
+        buy_round_count: priced.buy_round_count,
+        are_buy_rates_settled: priced.are_buy_rates_settled,
         offer_count: tally.offer_count,
         in_the_money_count: tally.in_the_money_count,
         fill_count: tally.fill_count,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
 
 use proptest::prelude::*;
-use walras_batch_solver::{Budget, ClearError, Cleared, Outcome, Settings, Solver, clear};
+use walras_batch_solver::{Budget, ClearError, Cleared, Outcome, PriceMakers, Settings, Solver, clear};
 use walras_clearing::{
     AssetIndex, BatchMarket, BuyOffer, Edition, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Rules, verify,
 };
@@ -201,6 +201,31 @@ fn a_market_that_only_buys_in_one_direction_is_priced_too() {
     assert!(bought.1 <= 1_001, "the seller's offer is at the margin, so its limit is the rate: {fills:?}");
 }
 
+/// Two sell offers make a rate of two and leave nothing of asset 1. A buy offer of a million of it that makes prices too halves the
+/// rate: then the first seller takes one million and the buyer the other.
+#[test]
+fn buy_offers_that_make_prices_change_the_rate() {
+    let sells = [(0, 1, 1_000_000, "0"), (1, 0, 2_000_000, "0")];
+    let market = market(2, &sells, &[(0, 1, 1_000_000, 4_000_000)], vec![]);
+    let cleared_by = |makers| {
+        let usual = Settings::new(Commission::new(15).unwrap(), Mu::new(10).unwrap());
+        let cleared = clear(&market, &Settings { makers, budget: Budget::queries(1_000_000), ..usual }).unwrap();
+        let bought = fills(&cleared).iter().find(|(id, ..)| *id == 1_000).map_or(0, |(_, _, bought)| *bought);
+        let rounds = (cleared.report.buy_round_count, cleared.report.are_buy_rates_settled);
+        (rate(&cleared, 0, 1), bought, cleared.report.buying_pair_count, rounds)
+    };
+    let (alone, bought, pairs, rounds) = cleared_by(PriceMakers::SellOffers);
+    assert!((alone - 2.0).abs() < 0.01 && bought < 10_000, "{alone} {bought}");
+    assert_eq!((pairs, rounds), (0, (0, true)));
+    let (with_buyer, bought, pairs, (rounds, is_settled)) = cleared_by(PriceMakers::AllOffers { rounds_max: 64 });
+    assert!((with_buyer - 1.0).abs() < 0.01 && bought > 990_000, "{with_buyer} {bought}");
+    assert!(pairs == 1 && is_settled && (2..64).contains(&rounds), "{pairs} {rounds}");
+    // At a rate of two the buyer sells half a million for its million: one round is not enough.
+    let (between, _, pairs, rounds) = cleared_by(PriceMakers::AllOffers { rounds_max: 1 });
+    assert!((between - 4.0 / 3.0).abs() < 0.01, "{between}");
+    assert_eq!((pairs, rounds), (1, (1, false)));
+}
+
 #[test]
 fn a_pool_serves_an_offer_alone() {
     let pool = Pool {
@@ -319,8 +344,11 @@ fn markets() -> impl Strategy<Value = BatchMarket> {
 fn any_settings() -> impl Strategy<Value = Settings<'static>> {
     let commission = prop_oneof![Just(Commission::NONE), (1..=30_u8).prop_map(|k| Commission::new(k).unwrap())];
     let solver = prop_oneof![4 => Just(Solver::Portfolio), 1 => Just(Solver::Newton), 1 => Just(Solver::Tatonnement)];
-    (commission, 1..=30_u8, solver, 0..400_u64).prop_map(|(commission, mu, solver, queries)| Settings {
+    let all_offers = (0..5_usize).prop_map(|rounds_max| PriceMakers::AllOffers { rounds_max });
+    let makers = prop_oneof![3 => Just(PriceMakers::SellOffers), 1 => all_offers];
+    (commission, 1..=30_u8, solver, makers, 0..400_u64).prop_map(|(commission, mu, solver, makers, queries)| Settings {
         solver,
+        makers,
         budget: Budget::queries(queries),
         ..Settings::new(commission, Mu::new(mu).unwrap())
     })

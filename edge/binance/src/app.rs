@@ -1,5 +1,6 @@
 //! What every request of the facade needs.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use walras_access::Access;
@@ -15,9 +16,13 @@ use crate::streams::HubHandle;
 use crate::values::ms;
 use crate::weights::Weights;
 
-/// What every request needs. Clones share it.
+/// What every request needs. Clones share it: a request is given several.
 #[derive(Clone, Debug)]
-pub struct App {
+pub struct App(Arc<AppParts>);
+
+/// What an [`App`] gives.
+#[derive(Debug)]
+pub struct AppParts {
     /// The market.
     pub venue: VenueHandle,
     /// Who may do what.
@@ -28,17 +33,19 @@ pub struct App {
     pub readers: tokio::runtime::Handle,
     /// Tells connections that the server stops.
     pub stopping: tokio::sync::watch::Receiver<bool>,
-    own: Arc<Own>,
-}
-
-/// What the facade keeps by itself.
-#[derive(Debug)]
-struct Own {
     names: SharedNames,
     weights: Weights,
     listen_keys: ListenKeys,
     past_pages: PastPages,
     hub: HubHandle,
+}
+
+impl Deref for App {
+    type Target = AppParts;
+
+    fn deref(&self) -> &AppParts {
+        &self.0
+    }
 }
 
 impl App {
@@ -51,35 +58,39 @@ impl App {
         readers: tokio::runtime::Handle,
         stopping: tokio::sync::watch::Receiver<bool>,
     ) -> Self {
-        let own = Own {
+        Self(Arc::new(AppParts {
             names: SharedNames::default(),
             weights: Weights::new(config.throttle.rates()),
             listen_keys: ListenKeys::default(),
             past_pages: PastPages::default(),
             hub: HubHandle::default(),
-        };
-        Self { venue, access, config, readers, stopping, own: Arc::new(own) }
+            venue,
+            access,
+            config,
+            readers,
+            stopping,
+        }))
     }
 
     /// Symbols of the dialect, as of now.
     pub(crate) fn names(&self) -> Arc<Names> {
-        self.own.names.of(self.venue.catalog())
+        self.0.names.of(self.venue.catalog())
     }
 
     pub(crate) fn weights(&self) -> &Weights {
-        &self.own.weights
+        &self.0.weights
     }
 
     pub(crate) fn listen_keys(&self) -> &ListenKeys {
-        &self.own.listen_keys
+        &self.0.listen_keys
     }
 
     pub(crate) fn past_pages(&self) -> &PastPages {
-        &self.own.past_pages
+        &self.0.past_pages
     }
 
     pub(crate) fn hub(&self) -> &HubHandle {
-        &self.own.hub
+        &self.0.hub
     }
 
     /// Runs what takes several commands to its end, also where the request that asked for it ends before.

@@ -131,7 +131,7 @@ pub(crate) fn signer(
     if stamp_ns > now.0.saturating_add(AHEAD_MS_MAX * 1_000_000) {
         return Err(Error::new(-1021, format!("Timestamp for this request was {AHEAD_MS_MAX}ms ahead of the server's time.")));
     }
-    let request = SignedText { key, text: text.as_bytes(), signature, stamp_ns, age_ns_max: window_ms * 1_000_000 };
-    let caller = access.authorize_text(&request, permission, from)?;
+    let request = SignedText { text: text.as_bytes(), signature, stamp_ns, age_ns_max: window_ms * 1_000_000 };
+    let caller = access.authorize_text(key, &request, permission, from)?;
     Ok(Signer { account: caller.account.ok_or_else(Error::key)?, caller })
 }

@@ -48,7 +48,7 @@ use walras_gateway::Places;
 use walras_http_port::{Server, ServerError};
 use walras_ports::Status;
 
-pub use app::App;
+pub use app::{App, AppParts};
 pub use rest::router;
 
 /// The day of the dialect's documents.

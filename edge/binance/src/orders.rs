@@ -5,7 +5,7 @@ use walras_archive::RecordKind;
 use walras_engine::DepthLevel;
 use walras_gateway::ClientOrder;
 use walras_market_data::AccountRecord;
-use walras_ports::{InstrumentScale, OrderCursor, OrderKey, Outcome, RecordFilter};
+use walras_ports::{InstrumentScale, OrderCursor, OrderKey, Outcome, RecordFilter, View};
 use walras_sequencer::SignedBy;
 use walras_types::limits::TRAIL_PPM_MAX;
 use walras_types::{
@@ -386,9 +386,13 @@ pub(crate) async fn find_open(
     app: &App,
     account: AccountId,
     instrument: InstrumentId,
-    (key, name): Which,
+    which: Which,
 ) -> Result<Option<Order>, Error> {
-    let found = app.venue.read(move |v| walras_ports::open_order(v, account, instrument, key)).await?;
+    app.venue.read(move |v| open(v, account, instrument, which)).await?
+}
+
+fn open(view: &View<'_>, account: AccountId, instrument: InstrumentId, (key, name): Which) -> Result<Option<Order>, Error> {
+    let found = walras_ports::open_order(view, account, instrument, key);
     found.map(|listed| with_name(Order::listed(&listed), name)).transpose()
 }
 
@@ -467,26 +471,39 @@ impl Cancel {
         Ok(Self { symbol, scale: *scale, which, name, restriction })
     }
 
-    /// Carries it out. Takes the signature where it goes into the log.
+    /// Carries it out. Takes the signature unless there is nothing to cancel, so that nothing goes into the log.
     pub(crate) async fn carry_out(&self, app: &App, account: AccountId, signed: &mut Option<SignedBy>) -> Result<Value, Error> {
         app.venue.catalog_for_commands()?;
-        let instrument = self.scale.spec.instrument;
-        let unknown = || Error::of(Asked::Cancel, RejectReason::UnknownOrder);
-        let mut order = find_open(app, account, instrument, self.which).await?.ok_or_else(unknown)?;
-        let is_new = order.filled.is_zero();
-        if self.restriction.is_some_and(|only| (only == Restriction::OnlyNew) != is_new) {
-            return Err(Error::new(-2011, "Order was not canceled due to cancel restrictions."));
+        let (instrument, which, restriction) = (self.scale.spec.instrument, self.which, self.restriction);
+        let look = move |view: &View<'_>| cancellation(view, account, instrument, which, restriction);
+        let cancelled = app.venue.command_after(signed.clone().unwrap_or(SignedBy::NOBODY), look).await;
+        if !matches!(cancelled, Ok(Err(_))) {
+            *signed = None;
         }
-        let cancel = CancelOrder { account, instrument, client_order_id: order.called.id };
-        let signed = signed.take().unwrap_or(SignedBy::NOBODY);
-        let outcome = app.venue.command_by(signed, Command::Order(OrderCommand::Cancel(cancel))).await;
-        let outcome = outcome.map_err(|why| without_outcome(Asked::Cancel, why))?;
+        let (mut order, outcome) = cancelled.map_err(|why| without_outcome(Asked::Cancel, why))??;
         if let Some(reason) = outcome.rejected() {
             return Err(Error::of(Asked::Cancel, reason));
         }
         close(&mut order, &outcome);
         Ok(report::cancelled(outcome.time, &order, &self.symbol, &self.scale, &self.name))
     }
+}
+
+/// An order that may be cancelled, and the command that does it.
+fn cancellation(
+    view: &View<'_>,
+    account: AccountId,
+    instrument: InstrumentId,
+    which: Which,
+    restriction: Option<Restriction>,
+) -> Result<(Order, Command), Error> {
+    let unknown = || Error::of(Asked::Cancel, RejectReason::UnknownOrder);
+    let order = open(view, account, instrument, which)?.ok_or_else(unknown)?;
+    if restriction.is_some_and(|only| (only == Restriction::OnlyNew) != order.filled.is_zero()) {
+        return Err(Error::new(-2011, "Order was not canceled due to cancel restrictions."));
+    }
+    let cancel = CancelOrder { account, instrument, client_order_id: order.called.id };
+    Ok((order, Command::Order(OrderCommand::Cancel(cancel))))
 }
 
 /// Notes on an order that was read before how a command ended it.

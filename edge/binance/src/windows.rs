@@ -105,11 +105,14 @@ impl Window {
         Self { base, open_s: open_s - open_s % base.seconds(), close_ms: now_ms }
     }
 
-    /// The day that it is in a time zone, to its end.
-    pub(crate) fn trading_day(zone: Zone, now_ms: u64) -> Self {
+    /// The day that it is in a time zone, to its end. `None` where fewer candles are remembered than the day has: a zone whose days begin
+    /// within five minutes.
+    pub(crate) fn trading_day(zone: Zone, now_ms: u64) -> Option<Self> {
         let day = KlineInterval::DAY.in_zone(zone);
+        let base = day.base();
         let open_s = day.start(now_ms / 1_000);
-        Self { base: day.base(), open_s, close_ms: day.next(open_s) * 1_000 - 1 }
+        let window = Self { base, open_s, close_ms: day.next(open_s) * 1_000 - 1 };
+        (DAY_S / base.seconds() <= CANDLES_MAX as u64).then_some(window)
     }
 }
 
@@ -307,7 +310,9 @@ mod tests {
             (Interval::FiveMinutes, Interval::Hour, 1_640_682_000)
         );
         assert_eq!(Window::last_day(now_ms).open_s, 1_641_201_600);
-        let day = |zone: &str| Window::trading_day(Zone::parse(zone).unwrap(), now_ms);
+        let of_zone = |zone: &str| Window::trading_day(Zone::parse(zone).unwrap(), now_ms);
+        assert_eq!([of_zone("00:01"), of_zone("-05:59")], [None; 2], "a day has more minutes than are remembered");
+        let day = |zone: &str| of_zone(zone).unwrap();
         assert_eq!((day("0").open_s, day("0").close_ms), (1_641_254_400, 1_641_340_799_999));
         assert_eq!((day("-10").open_s, day("-10").close_ms), (1_641_204_000, 1_641_290_399_999));
         assert_eq!((day("0").base, day("05:45").base), (Interval::Hour, Interval::FiveMinutes));

@@ -78,7 +78,7 @@ pub trait DiskFile: Send + Sync + std::fmt::Debug + 'static {
 }
 
 /// Fills `buf` from `offset` as far as the file goes; returns how many bytes were read.
-pub(crate) fn read_full_at<F: DiskFile>(file: &F, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_full_at<F: DiskFile>(file: &F, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buf.len() {
         match file.read_at(&mut buf[filled..], offset + filled as u64) {

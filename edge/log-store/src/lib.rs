@@ -155,7 +155,7 @@ mod snapshot;
 mod verify;
 mod writer;
 
-pub use disk::{Disk, DiskFile, LockKind};
+pub use disk::{Disk, DiskFile, LockKind, read_full_at};
 pub use error::{LogError, is_out_of_descriptors};
 pub use format::FORMAT_VERSION;
 pub use history::{HISTORY_FOLDER, LetGo};

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use walras_access::connections::Doors;
 pub use walras_access::operator_key_file;
 use walras_access::{Access, AccessError, Clock, OperatorKeyError, Start};
-use walras_api::http::{App, OPERATOR_PLACES, Server, ServerError};
+use walras_api::http::{App, AppParts, OPERATOR_PLACES, Server, ServerError};
 use walras_api::router;
 use walras_clock_sync::{ClockService, Source, StartError};
 use walras_config::{Addresses, ClusterOptions, Config, ConfigError};
@@ -150,7 +150,7 @@ impl Node {
         let (stop, stopping) = watch::channel(false);
         let config = Arc::new(config.clone());
         let of_start = Arc::clone(&config);
-        let app = App {
+        let app = App::from(AppParts {
             venue: venue.handle(),
             access: Arc::clone(&access),
             config: Arc::clone(&config),
@@ -159,7 +159,7 @@ impl Node {
             requests: runtime.handle().clone(),
             readers: readers.handle().clone(),
             stopping: stopping.clone(),
-        };
+        });
         let (address, operator_address) = (server.address(), server.operator_address());
         let binance_address = facade.as_ref().map(Server::address);
         let readers_of = readers.handle().clone();

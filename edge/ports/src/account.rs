@@ -147,7 +147,8 @@ impl Watched {
             AccountDelta::Cancelled { reason, .. } => cancelled = Some(reason),
             AccountDelta::Entered { instrument, order_id, client_order_id, size: None, .. } => {
                 // Changed by this command, or triggered by it.
-                if let Some(Command::Order(OrderCommand::Amend(amend))) = command
+                if let Some(Command::Order(order)) = command
+                    && let Some(amend) = order.amended()
                     && (amend.instrument, amend.amendment.client_order_id) == (instrument, client_order_id)
                     && let Some((terms, _)) = self.terms.get_mut(&order_id)
                 {

@@ -19,7 +19,7 @@ use crate::doorbell::Doorbell;
 use crate::feed::{ConnectionId, HoldStatus, HoldView, Shared, Subscription};
 use crate::numbered::Asker;
 use crate::outcome::Answer;
-use crate::request::{ClusterRequest, Inbound, Request, View};
+use crate::request::{ClusterRequest, CommandOrLook, Inbound, Request, View};
 use crate::signatures::{Signatures, Verdicts};
 use crate::stages::{Stage, Stages};
 use crate::status::Status;
@@ -29,9 +29,9 @@ use walras_replica::{NoOutcome, Number, NumberedOutcome, Outcome, refuse_torn};
 /// Transactions whose accounts a visit looks up.
 const ADMITTED_PER_VISIT: usize = 256;
 
-/// The venue as everybody else sees it: clone it freely.
+/// The venue as everybody else sees it: clone it freely. A request does so several times, and the parts count their users each.
 #[derive(Clone, Debug)]
-pub struct VenueHandle(VenueParts);
+pub struct VenueHandle(Arc<VenueParts>);
 
 /// What a venue is reached by: made by what runs it.
 #[derive(Clone, Debug)]
@@ -66,13 +66,13 @@ impl VenueHandle {
     /// The handle of a venue that was put together from these.
     #[must_use]
     pub fn new(parts: VenueParts) -> Self {
-        Self(parts)
+        Self(Arc::new(parts))
     }
 
     /// What the handle was put together from: for those who put a queue of their own in front of the venue's.
     #[must_use]
     pub fn parts(&self) -> VenueParts {
-        self.0.clone()
+        VenueParts::clone(&self.0)
     }
 
     /// Requests of several commands that are under way.
@@ -84,7 +84,7 @@ impl VenueHandle {
     /// Queues a command. The receiver gets its outcome once it is durable and applied.
     pub fn submit(&self, command: Command) -> Result<Answer, RejectReason> {
         let (reply, outcome) = oneshot::channel();
-        self.queue(command, Asker::Reply(reply), SignedBy::NOBODY)?;
+        self.queue(CommandOrLook::Command(command), Asker::Reply(reply), SignedBy::NOBODY)?;
         Ok(outcome)
     }
 
@@ -94,7 +94,7 @@ impl VenueHandle {
         self.0.commands.len()
     }
 
-    fn queue(&self, command: Command, asker: Asker, signed: SignedBy) -> Result<(), RejectReason> {
+    fn queue(&self, command: CommandOrLook, asker: Asker, signed: SignedBy) -> Result<(), RejectReason> {
         match self.0.commands.try_send(Inbound { command, asker: Some(asker), signed }) {
             Ok(()) => {
                 self.0.doorbell.ring();
@@ -114,7 +114,7 @@ impl VenueHandle {
     /// Queues a signed command. The receiver gets its outcome once it is durable and applied.
     pub fn submit_by(&self, signed: SignedBy, command: Command) -> Result<Answer, RejectReason> {
         let (reply, outcome) = oneshot::channel();
-        self.queue(command, Asker::Reply(reply), signed)?;
+        self.queue(CommandOrLook::Command(command), Asker::Reply(reply), signed)?;
         Ok(outcome)
     }
 
@@ -127,7 +127,8 @@ impl VenueHandle {
     ) -> Result<oneshot::Receiver<Result<NumberedOutcome, NoOutcome>>, RejectReason> {
         let (reply, outcome) = oneshot::channel();
         let content = content_digest(&command, &mut Vec::new());
-        self.queue(command, Asker::Numbered(Number { account, ordinal, content }, reply), SignedBy::NOBODY)?;
+        let asker = Asker::Numbered(Number { account, ordinal, content }, reply);
+        self.queue(CommandOrLook::Command(command), asker, SignedBy::NOBODY)?;
         Ok(outcome)
     }
 
@@ -143,11 +144,38 @@ impl VenueHandle {
     /// operator's API keys gave it.
     pub async fn command_by(&self, signed: SignedBy, command: Command) -> Result<Outcome, NoOutcome> {
         let began = Instant::now();
-        let (reply, outcome) = oneshot::channel();
-        self.queue(command, Asker::Reply(reply), signed)?;
-        let outcome = outcome.await.unwrap_or(Err(NoOutcome::GONE));
+        let outcome = self.submit_by(signed, command)?.await.unwrap_or(Err(NoOutcome::GONE));
         self.0.stages.ended(Stage::Request, began);
         outcome
+    }
+
+    /// Looks at the state, and carries out the command that follows from it: in one visit, where a read and a command would take two. What
+    /// the look saw, and the outcome; or why no command followed: then nothing is logged, and the signature is unused.
+    pub async fn command_after<S: Send + 'static, E: Send + 'static>(
+        &self,
+        signed: SignedBy,
+        look: impl FnOnce(&View<'_>) -> Result<(S, Command), E> + Send + 'static,
+    ) -> Result<Result<(S, Outcome), E>, NoOutcome> {
+        let began = Instant::now();
+        let ((tell, mut told), (reply, outcome)) = (oneshot::channel(), oneshot::channel());
+        let look = CommandOrLook::Look(Box::new(move |view| {
+            let (seen, command) = match look(view) {
+                Ok((seen, command)) => (Ok(seen), Some(command)),
+                Err(why) => (Err(why), None),
+            };
+            // The caller may have gone.
+            let _ = tell.send(seen);
+            command
+        }));
+        self.queue(look, Asker::Reply(reply), signed)?;
+        let outcome = outcome.await.unwrap_or(Err(NoOutcome::GONE));
+        self.0.stages.ended(Stage::Request, began);
+        match told.try_recv() {
+            Ok(Ok(seen)) => outcome.map(|outcome| Ok((seen, outcome))),
+            Ok(Err(why)) => Ok(Err(why)),
+            // It had no turn.
+            Err(_) => Err(outcome.err().unwrap_or(NoOutcome::GONE)),
+        }
     }
 
     /// Has the log keep the nonce by which a connection logged on. Commands that come by the connection are not signed, so a copy of the
@@ -170,7 +198,7 @@ impl VenueHandle {
         let (reply, outcome) = oneshot::channel();
         self.0
             .commands
-            .send(Inbound { command, asker: Some(Asker::Reply(reply)), signed: SignedBy::NOBODY })
+            .send(Inbound { command: CommandOrLook::Command(command), asker: Some(Asker::Reply(reply)), signed: SignedBy::NOBODY })
             .map_err(|_| RejectReason::VenueNotReady)?;
         self.0.doorbell.ring();
         let outcome = outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE));
@@ -182,7 +210,7 @@ impl VenueHandle {
     pub fn send_blocking(&self, command: Command) -> Result<(), RejectReason> {
         self.0
             .commands
-            .send(Inbound { command, asker: None, signed: SignedBy::NOBODY })
+            .send(Inbound { command: CommandOrLook::Command(command), asker: None, signed: SignedBy::NOBODY })
             .map_err(|_| RejectReason::VenueNotReady)?;
         self.0.doorbell.ring();
         Ok(())

@@ -8,7 +8,8 @@
 //! *Deliberately absent*: HTTP and JSON (`edge/api`); the threads that order, log and apply (`edge/node`).
 //!
 //! *Invariants*
-//! - A visit to the state is bounded, whatever is in it (`visits.rs`), and a round of the thread that applies commands has few.
+//! - A visit to the state is bounded, whatever is in it (`visits.rs`), and a round of the thread that applies commands has few. A look from
+//!   which a command follows counts as that command.
 //! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
 //! - What is public is given out at its release time, not before.
 //! - A publication is encoded once, however many connections it goes to.
@@ -56,9 +57,9 @@ pub use feed::{
 pub use handle::{VenueHandle, VenueParts};
 pub use numbered::{Asker, NumberedReply};
 pub use outcome::{Answer, Reply};
-pub use records::{KnownOrder, OrderKey, RecordFilter, RecordsPage, known_order, open_order};
+pub use records::{ForwardRecords, KnownOrder, OrderKey, RecordFilter, RecordsPage, known_order, open_order};
 pub use release_source::ReleaseSource;
-pub use request::{ClusterRequest, Inbound, Queues, Request, View};
+pub use request::{ClusterRequest, CommandOrLook, Inbound, Look, Queues, Request, View};
 pub use rounds::{RoundOfVisits, VISITS_PER_ROUND};
 pub use shards::{RelayHandle, RelayReport, Shards, TRANSFERS_AT_ONCE};
 pub use signatures::{Changes, KeyRing, Signatures, Verdicts};

@@ -2,9 +2,9 @@
 
 use tracing::error;
 use walras_access::Refusal;
-use walras_archive::{AccountCursor, AccountQuery, ArchiveError, History, RecordKind};
-use walras_market_data::{AccountRecord, EndedOrder, RecordId, Recorded};
-use walras_types::{AccountId, ClientOrderId, InstrumentId, LogIndex, OrderId, RejectReason};
+use walras_archive::{AccountCursor, AccountQuery, ArchiveError, ForwardQuery, History, RecordKind, RecordPlace, Wanted};
+use walras_market_data::{AccountRecord, EndedOrder, Fill, RecordId, Recorded};
+use walras_types::{AccountId, ClientOrderId, InstrumentId, LogIndex, OrderId, RejectReason, TimeNs, TradeId};
 
 use crate::handle::VenueHandle;
 use crate::request::View;
@@ -33,6 +33,19 @@ impl RecordFilter {
             && self.order_id.is_none_or(|only| only == order_id)
             && self.client_order_id.is_none_or(|only| only == client_order_id)
     }
+
+    /// The same where fills are asked for after a trade, whose number counts in the instrument that is asked for.
+    #[must_use]
+    pub fn wants_after(&self, trade: Option<TradeId>, record: &AccountRecord) -> Wanted {
+        let is_behind = |fill: &Fill| self.instrument == Some(fill.instrument) && trade.is_some_and(|trade| fill.trade_id <= trade);
+        if matches!(record, AccountRecord::Fill(fill) if is_behind(fill)) {
+            Wanted::NoneBefore
+        } else if self.wants(record) {
+            Wanted::Yes
+        } else {
+            Wanted::No
+        }
+    }
 }
 
 /// A page of records, newest first.
@@ -43,6 +56,17 @@ pub struct RecordsPage {
     /// Where the next page begins; `None` if there is none.
     pub next: Option<AccountCursor>,
     /// Whether nothing that the account ever had is beyond reach.
+    pub complete: bool,
+}
+
+/// A page of records, oldest first.
+#[derive(Clone, Debug)]
+pub struct ForwardRecords {
+    /// The records. There may be fewer than were asked for, and none, also where more follow.
+    pub records: Vec<Recorded>,
+    /// Where the next page begins; `None` if there is none.
+    pub next: Option<RecordPlace>,
+    /// Whether nothing between where the query begins and its last record is beyond reach.
     pub complete: bool,
 }
 
@@ -117,20 +141,26 @@ struct Remembered {
     is_whole: bool,
 }
 
-fn remembered(view: &View<'_>, asked: &AccountQuery, filter: &RecordFilter) -> Remembered {
-    let account = asked.account;
-    let (fills, ended) = match asked.kind {
-        RecordKind::Fill => (Some(view.fills.newest_first(account)), None),
-        RecordKind::Ended => (None, Some(view.ended.newest_first(account))),
+/// An account's records in the venue's memory with their places and times, newest first; and whether these are all that it ever had.
+fn in_memory(
+    view: &View<'_>,
+    account: AccountId,
+    kind: RecordKind,
+) -> (impl Iterator<Item = (RecordId, TimeNs, AccountRecord)>, bool) {
+    let (fills, ended, is_whole) = match kind {
+        RecordKind::Fill => (Some(view.fills.newest_first(account)), None, view.fills.is_whole(account)),
+        RecordKind::Ended => (None, Some(view.ended.newest_first(account)), view.ended.is_whole(account)),
     };
     let fills = fills.into_iter().flatten().map(|(id, fill)| (*id, fill.time, AccountRecord::Fill(*fill)));
     let ended = ended.into_iter().flatten().map(|(id, order)| (*id, order.ended, AccountRecord::Ended(*order)));
-    let is_whole = match asked.kind {
-        RecordKind::Fill => view.fills.is_whole(account),
-        RecordKind::Ended => view.ended.is_whole(account),
-    };
+    (fills.chain(ended), is_whole)
+}
+
+fn remembered(view: &View<'_>, asked: &AccountQuery, filter: &RecordFilter) -> Remembered {
+    let account = asked.account;
+    let (records, is_whole) = in_memory(view, account, asked.kind);
     let mut found = Remembered { records: Vec::new(), oldest: None, has_more: false, is_over: is_whole, is_whole };
-    for (id, time, record) in fills.chain(ended) {
+    for (id, time, record) in records {
         found.oldest = Some(id);
         if time < asked.since {
             found.is_over = true;
@@ -145,6 +175,37 @@ fn remembered(view: &View<'_>, asked: &AccountQuery, filter: &RecordFilter) -> R
         }
     }
     found
+}
+
+/// What the venue's memory has after a place, oldest first.
+fn remembered_after(view: &View<'_>, asked: &ForwardQuery, wanted: impl Fn(&AccountRecord) -> Wanted) -> Remembered {
+    let account = asked.account;
+    let (records, is_whole) = in_memory(view, account, asked.kind);
+    let mut found = Remembered { records: Vec::new(), oldest: None, has_more: false, is_over: is_whole, is_whole };
+    for (id, time, record) in records {
+        found.oldest = Some(id);
+        let wanted = wanted(&record);
+        if asked.is_behind(id, time) || wanted == Wanted::NoneBefore {
+            found.is_over = true;
+            break;
+        }
+        if time < asked.until && wanted == Wanted::Yes {
+            found.records.push(Recorded { id, account, record });
+        }
+    }
+    found.records.reverse();
+    found.has_more = found.records.len() > asked.limit;
+    found
+}
+
+/// Refuses where the archive has not yet all before a record. Of several records of an entry memory may have let go of some.
+fn check_archived(durable: LogIndex, before: RecordId) -> Result<(), Refusal> {
+    let others = u64::from(before.number == 0);
+    if before < RecordId::MAX && durable < LogIndex(before.log_index.0.saturating_sub(others)) {
+        let detail = "the archive is a moment behind what was asked for: ask again";
+        return Err(Refusal::new(RejectReason::VenueNotReady, detail));
+    }
+    Ok(())
 }
 
 impl VenueHandle {
@@ -195,14 +256,59 @@ impl VenueHandle {
             Some(oldest) if oldest < asked.before.id => AccountCursor { id: oldest, number: None },
             _ => asked.before,
         };
-        let durable = archive.view().durable;
-        if before.id < RecordId::MAX && durable < LogIndex(before.id.log_index.0.saturating_sub(1)) {
-            let detail = "the archive is a moment behind what was asked for: ask again";
-            return Err(Refusal::new(RejectReason::VenueNotReady, detail));
-        }
+        check_archived(archive.view().durable, before.id)?;
         let rest = AccountQuery { before, limit: asked.limit - records.len(), ..asked };
         let found = self.ask_archive(move |history| history.account_records(&rest, |record| filter.wants(record))).await?;
         records.extend(found.records);
         Ok(RecordsPage { records, next: found.next, complete })
+    }
+    /// A page of an account's records, oldest first: from the archive, if there is one, up to where memory begins, and then from memory.
+    /// With `trade` only fills after that trade of the instrument that the filter names.
+    ///
+    /// # Errors
+    /// The venue stops, or its archive could not answer.
+    pub async fn account_records_forward(
+        &self,
+        asked: ForwardQuery,
+        filter: RecordFilter,
+        trade: Option<TradeId>,
+    ) -> Result<ForwardRecords, Refusal> {
+        let wanted = move |record: &AccountRecord| filter.wants_after(trade, record);
+        let memory = self.read(move |v| remembered_after(v, &asked, wanted)).await?;
+        let archive = self.archive().filter(|_| !memory.is_over);
+        let complete = memory.is_over || archive.is_some();
+        let (mut records, mut has_more) = (Vec::new(), memory.has_more);
+        if let Some(archive) = archive {
+            let before = memory.oldest.unwrap_or(RecordId::MAX);
+            check_archived(archive.view().durable, before)?;
+            let query = ForwardQuery { before, ..asked };
+            let found = self.ask_archive(move |history| history.account_records_forward(&query, wanted)).await?;
+            records = found.records;
+            if found.next.is_some() {
+                return Ok(ForwardRecords { records, next: found.next, complete });
+            }
+            has_more = records.len() + memory.records.len() > asked.limit;
+        }
+        records.extend(memory.records);
+        records.truncate(asked.limit);
+        let next = records.last().filter(|_| has_more).map(RecordPlace::of);
+        Ok(ForwardRecords { records, next, complete })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory may begin inside of an entry: what it let go of there is in the archive once that has the entry.
+    #[test]
+    fn a_page_waits_for_the_entry_that_memory_has_a_part_of() {
+        let is_there = |durable, log_index, number| {
+            check_archived(LogIndex(durable), RecordId { log_index: LogIndex(log_index), number }).is_ok()
+        };
+        assert_eq!([36, 37, 38].map(|durable| is_there(durable, 38, 0)), [false, true, true]);
+        assert_eq!([36, 37, 38].map(|durable| is_there(durable, 38, 3)), [false, false, true]);
+        assert!(is_there(0, 0, 0) && is_there(0, 1, 0), "nothing is before");
+        assert!(check_archived(LogIndex(0), RecordId::MAX).is_ok(), "nothing is said of what memory has");
     }
 }

@@ -94,10 +94,21 @@ pub enum Request {
     Stop,
 }
 
+/// A look at the state for the command that follows from it, if one does. It is as short as a command: of one order, say.
+pub type Look = Box<dyn FnOnce(&View<'_>) -> Option<Command> + Send>;
+
+/// What a sender wants to happen.
+pub enum CommandOrLook {
+    /// This.
+    Command(Command),
+    /// What follows from the state as it is when this has its turn.
+    Look(Look),
+}
+
 /// A command on its way in.
 pub struct Inbound {
     /// What it says.
-    pub command: Command,
+    pub command: CommandOrLook,
     /// Who waits for its outcome.
     pub asker: Option<Asker>,
     /// How it was signed, unless it has a number.

@@ -1,7 +1,8 @@
 //! Requests of several commands. Each runs to its end, also where the request that began it ends before: a client may hang up between two
 //! commands, or wait for too long. Otherwise the first command would stand without the others.
 //!
-//! Their number is bounded, per account and in all, since nobody need wait for them.
+//! Their number is bounded, per account and for all accounts, since nobody need wait for them. Operators' requests have a bound of their
+//! own, so no account's keep them out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use walras_types::{AccountId, RejectReason};
 
 use crate::handle::VenueHandle;
 
-/// Requests of several commands that an account may have under way.
+/// Requests of several commands that an account may have under way, and all operators together.
 pub const WHOLE_PER_ACCOUNT_MAX: usize = 32;
 /// The same for all accounts together.
 pub const WHOLE_MAX: usize = 1_024;
@@ -38,7 +39,7 @@ impl WholeRequests {
             let own = counts.get(&account).copied().unwrap_or(0);
             refused = if own >= WHOLE_PER_ACCOUNT_MAX {
                 Some(RejectReason::Throttled)
-            } else if counts.values().sum::<usize>() >= WHOLE_MAX {
+            } else if account.is_some() && of_accounts(counts) >= WHOLE_MAX {
                 Some(RejectReason::Overloaded)
             } else {
                 None
@@ -57,6 +58,11 @@ impl WholeRequests {
         // It fails only where the sender is gone, and this is one.
         let _ = counts.wait_for(Counts::is_empty).await;
     }
+}
+
+/// How many are of accounts.
+fn of_accounts(counts: &Counts) -> usize {
+    counts.iter().filter(|(account, _)| account.is_some()).map(|(_, own)| own).sum()
 }
 
 /// A request under way, until this is dropped.
@@ -84,8 +90,8 @@ impl VenueHandle {
     /// operator's.
     ///
     /// # Errors
-    /// Too many are under way (`Throttled` for the account, `Overloaded` for all), and none of its commands was sent. Or nobody knows
-    /// how it ended: the process stops.
+    /// Too many are under way (`Throttled` for the account or for operators, `Overloaded` for all accounts), and none of its commands was
+    /// sent. Or nobody knows how it ended: the process stops.
     pub async fn run_whole<T: Send + 'static>(
         &self,
         account: Option<AccountId>,
@@ -115,6 +121,19 @@ mod tests {
         assert_eq!(reason(of(1)), None);
         let all: Vec<_> = (0..u32::try_from(WHOLE_MAX).unwrap()).map(|account| requests.begin(of(account)).unwrap()).collect();
         assert_eq!((reason(of(0)), reason(of(9_999))), (Some(RejectReason::Overloaded), Some(RejectReason::Overloaded)));
+        drop(all);
+        assert!(requests.0.borrow().is_empty());
+    }
+
+    #[test]
+    fn operators_and_accounts_take_no_places_of_each_other() {
+        let requests = WholeRequests::default();
+        let operators: Vec<_> = (0..WHOLE_PER_ACCOUNT_MAX).map(|_| requests.begin(None).unwrap()).collect();
+        assert_eq!(requests.begin(None).err(), Some(RejectReason::Throttled));
+        let of = |account: u32| Some(AccountId(account));
+        let all: Vec<_> = (0..u32::try_from(WHOLE_MAX).unwrap()).map(|account| requests.begin(of(account)).unwrap()).collect();
+        drop(operators);
+        assert_eq!((requests.begin(of(0)).err(), requests.begin(None).err()), (Some(RejectReason::Overloaded), None));
         drop(all);
         assert!(requests.0.borrow().is_empty());
     }

@@ -1,6 +1,7 @@
 //! The keeper of a tree on a socket: it asks relays whether they are there, hears what siblings report, and brings all to the next view.
 //! What receivers say of late market data arrives here too.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -67,6 +68,12 @@ impl KeeperNode {
         let (receivers, reports) = (tree.relays() as usize, Reports::new(ReportSettings::ROBUST, nodes.len()));
         let (begun, nodes) = (Instant::now(), nodes.to_vec());
         Ok(Self { socket, keeper, number, key, nodes, begun, buffer, bytes, effects, receivers, asked_ns: 0, reports, heard: None })
+    }
+
+    /// The same one before its first step, which begins without these relays: they answered nothing lately.
+    #[must_use]
+    pub fn without(self, silent: &BTreeSet<u32>) -> Self {
+        Self { keeper: self.keeper.without(silent), ..self }
     }
 
     /// What receivers reported since the last call; `None` where none did. An empty list says that receivers are there.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use walras_consensus::{Slot, SnapshotMeta};
-use walras_log_store::{Disk, DiskFile, LockKind};
+use walras_log_store::{Disk, DiskFile, LockKind, read_full_at};
 
 /// Version of the snapshot file's format and of its announcement.
 pub const REPLICA_SNAPSHOT_VERSION: u32 = 1;
@@ -447,18 +447,4 @@ fn read_header<D: Disk>(disk: &D, path: &Path, cluster_id: u64) -> Result<Header
         return Err(damaged("its length is not what its header says"));
     }
     Ok(Header { info: SnapshotInfo { meta, state_bytes, state_hash }, replica: word(24), log_floor: word(32) })
-}
-
-/// Fills `buf` from `offset`, up to the end of the file; returns the number of bytes read.
-fn read_full_at<F: DiskFile>(file: &F, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buf.len() {
-        match file.read_at(&mut buf[filled..], offset + filled as u64) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }

@@ -4,6 +4,7 @@ use plotters::prelude::*;
 use walras_figures::plot::{Area, FONT, draw};
 
 use crate::figure::{CADENCE_DRAWN, Direction, Figure, Panel, TARGETS, Way};
+use crate::processes::COPIES_MAX;
 use crate::published::published;
 use crate::record::direction_name;
 use crate::replicated::{PUBLISHED as PUBLISHED_LATENCIES, Replicated, Submission};
@@ -14,8 +15,12 @@ const RULE: RGBColor = RGBColor(200, 60, 50);
 const OURS: RGBColor = RGBColor(20, 140, 80);
 const PUBLISHED: RGBColor = RGBColor(140, 140, 140);
 
-/// Name, colour, and where to find ours and the published.
-type Line = (&'static str, RGBColor, fn(&Submission) -> f64, fn(&(f64, f64, f64)) -> f64);
+/// One of three curves by the number of copies of an order, from one copy on.
+pub(crate) struct ByCopies {
+    pub(crate) name: &'static str,
+    pub(crate) ours: Vec<f64>,
+    pub(crate) published: Vec<f64>,
+}
 
 /// Both panels.
 ///
@@ -42,46 +47,56 @@ pub fn figure(figure: &Figure) -> anyhow::Result<String> {
 /// # Errors
 /// When a value is no number.
 pub fn replicated(outcome: &Replicated) -> anyhow::Result<String> {
+    type Of = (&'static str, fn(&Submission) -> f64, fn(&(f64, f64, f64)) -> f64);
+    let quantiles: [Of; 3] =
+        [("p99.9", |of| of.p999_us, |of| of.2), ("p99", |of| of.p99_us, |of| of.1), ("p50", |of| of.p50_us, |of| of.0)];
+    let curves = quantiles.map(|(name, ours, published)| ByCopies {
+        name,
+        ours: outcome.by_copies.iter().map(ours).collect(),
+        published: PUBLISHED_LATENCIES.iter().map(published).collect(),
+    });
+    let title = "Fig. 6a: submission latency by number of copies";
+    by_copies(title, ("submission latency, us", 1_400.0, 0), SeriesLabelPosition::UpperMiddle, &curves)
+}
+
+/// Ours as lines, the published ones as circles. The y axis has a title, an end, and so many digits behind the point.
+pub(crate) fn by_copies(
+    title: &str,
+    (y_title, y_max, decimals): (&str, f64, usize),
+    legend: SeriesLabelPosition,
+    curves: &[ByCopies; 3],
+) -> anyhow::Result<String> {
     draw((760, 500), |area| {
         let mut chart = ChartBuilder::on(area)
-            .caption("Fig. 6a: submission latency by number of copies", (FONT, 20))
+            .caption(title, (FONT, 20))
             .margin(12)
             .x_label_area_size(42)
             .y_label_area_size(56)
-            .build_cartesian_2d(0.7..5.3, 0.0..1_400.0)?;
+            .build_cartesian_2d(0.7..COPIES_MAX as f64 + 0.3, 0.0..y_max)?;
         chart
             .configure_mesh()
             .light_line_style(WHITE)
-            .x_labels(5)
+            .x_labels(COPIES_MAX)
             .x_desc("copies of an order, each through another gateway")
-            .y_desc("submission latency, us")
+            .y_desc(y_title)
             .label_style((FONT, 13))
             .x_label_formatter(&|copies| format!("{copies:.0}"))
-            .y_label_formatter(&|us| format!("{us:.0}"))
+            .y_label_formatter(&|value| format!("{value:.decimals$}"))
             .draw()?;
-        let lines: [Line; 3] = [
-            ("p99.9", RULE, |of| of.p999_us, |of| of.2),
-            ("p99", STATIC, |of| of.p99_us, |of| of.1),
-            ("p50", OURS, |of| of.p50_us, |of| of.0),
-        ];
-        for (name, colour, ours, published) in lines {
-            let points: Vec<(f64, f64)> = outcome.by_copies.iter().map(|of| (of.copies as f64, ours(of))).collect();
+        for (ByCopies { name, ours, published }, colour) in curves.iter().zip([RULE, STATIC, OURS]) {
+            let points = |values: &[f64]| -> Vec<(f64, f64)> {
+                (1_u32..).zip(values).map(|(copies, value)| (f64::from(copies), *value)).collect()
+            };
             chart
-                .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(4))?
-                .label(name)
+                .draw_series(LineSeries::new(points(ours), colour.stroke_width(2)).point_size(4))?
+                .label(*name)
                 .legend(move |at| Circle::new((at.0 + 8, at.1), 4, colour.filled()));
-            let points = PUBLISHED_LATENCIES.iter().enumerate().map(|(index, of)| ((index + 1) as f64, published(of)));
             chart
-                .draw_series(points.map(|point| Circle::new(point, 5, colour.stroke_width(1))))?
+                .draw_series(points(published).into_iter().map(|point| Circle::new(point, 5, colour.stroke_width(1))))?
                 .label(format!("{name}, published"))
                 .legend(move |at| Circle::new((at.0 + 8, at.1), 5, colour.stroke_width(1)));
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperMiddle)
-            .background_style(WHITE.mix(0.8))
-            .label_font((FONT, 13))
-            .draw()?;
+        chart.configure_series_labels().position(legend).background_style(WHITE.mix(0.8)).label_font((FONT, 13)).draw()?;
         Ok(())
     })
 }

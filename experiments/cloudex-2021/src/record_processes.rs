@@ -2,16 +2,14 @@
 
 use std::fmt::Write as _;
 
-use plotters::prelude::*;
+use plotters::prelude::SeriesLabelPosition;
 use serde_json::{Value, json};
 use walras_fair_cluster::Measured;
 use walras_fair_cluster::rates::Limits;
-use walras_figures::plot::{FONT, draw};
 
 use crate::network::Source;
-use crate::processes::{
-    COPIES_MAX, COPIES_OFFERED_PER_S, Copies, GATEWAYS, OUTSTANDING, PUBLISHED_CORES, PUBLISHED_PER_S, RELEASE_US, Shards,
-};
+use crate::plot::{ByCopies, by_copies};
+use crate::processes::{COPIES_OFFERED_PER_S, Copies, GATEWAYS, OUTSTANDING, PUBLISHED_CORES, PUBLISHED_PER_S, RELEASE_US, Shards};
 use crate::record::{Record, hundredths, thousandths};
 use crate::sharded::{DELAY_NS, PUBLISHED, Row};
 use crate::workload::Workload;
@@ -177,43 +175,13 @@ pub fn copies(copies: &Copies) -> anyhow::Result<Record> {
 
 /// Over one copy: the published machines are others.
 fn plot(copies: &Copies) -> anyhow::Result<String> {
-    const COLOURS: [RGBColor; 3] = [RGBColor(200, 60, 50), RGBColor(40, 90, 180), RGBColor(20, 140, 80)];
-    draw((760, 500), |area| {
-        let mut chart = ChartBuilder::on(area)
-            .caption("Fig. 6b: processor time by number of copies", (FONT, 20))
-            .margin(12)
-            .x_label_area_size(42)
-            .y_label_area_size(56)
-            .build_cartesian_2d(0.7..COPIES_MAX as f64 + 0.3, 0.0..6.0)?;
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .x_labels(COPIES_MAX)
-            .x_desc("copies of an order, each through another gateway")
-            .y_desc("over one copy")
-            .label_style((FONT, 13))
-            .x_label_formatter(&|copies| format!("{copies:.0}"))
-            .draw()?;
-        for ((name, ours, theirs), colour) in ROLES.into_iter().zip(COLOURS) {
-            let first = copies.by_copies.first().map_or(f64::NAN, |one| us_per_order(one, ours));
-            let points = copies.by_copies.iter().enumerate().map(|(at, of)| ((at + 1) as f64, us_per_order(of, ours) / first));
-            chart
-                .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(4))?
-                .label(name)
-                .legend(move |at| Circle::new((at.0 + 8, at.1), 4, colour.filled()));
-            let points =
-                PUBLISHED_CORES.iter().enumerate().map(|(at, of)| ((at + 1) as f64, theirs(of) / theirs(&PUBLISHED_CORES[0])));
-            chart
-                .draw_series(points.map(|point| Circle::new(point, 5, colour.stroke_width(1))))?
-                .label(format!("{name}, published"))
-                .legend(move |at| Circle::new((at.0 + 8, at.1), 5, colour.stroke_width(1)));
+    let curves = ROLES.map(|(name, ours, theirs)| {
+        let first = copies.by_copies.first().map_or(f64::NAN, |one| us_per_order(one, ours));
+        ByCopies {
+            name,
+            ours: copies.by_copies.iter().map(|of| us_per_order(of, ours) / first).collect(),
+            published: PUBLISHED_CORES.iter().map(|of| theirs(of) / theirs(&PUBLISHED_CORES[0])).collect(),
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.8))
-            .label_font((FONT, 13))
-            .draw()?;
-        Ok(())
-    })
+    });
+    by_copies("Fig. 6b: processor time by number of copies", ("over one copy", 6.0, 1), SeriesLabelPosition::UpperLeft, &curves)
 }

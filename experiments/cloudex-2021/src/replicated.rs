@@ -139,12 +139,9 @@ fn sent(workload: &Workload, network: &Network, costs: &Costs, copies: usize) ->
     let mut seqs = [0_u64; PARTICIPANTS];
     let mut all = Vec::with_capacity(workload.expected_orders() * copies);
     let mut at = workload.lead_ns as f64;
-    loop {
-        at += draw.exponential(1e9 / workload.orders_per_s);
+    while let Some(next) = workload.next_order_ns(&mut draw, at) {
+        at = next;
         let sent_ns = at as u64;
-        if sent_ns >= workload.lead_ns + workload.duration_ns {
-            return all;
-        }
         let participant = draw.below(PARTICIPANTS);
         seqs[participant] += 1;
         let common_ns = straggle_ns(workload.seed, 200 + participant as u64, sent_ns, costs.common_straggle, &mut draw);
@@ -158,6 +155,7 @@ fn sent(workload: &Workload, network: &Network, costs: &Costs, copies: usize) ->
             all.push(Copied { at_ns, sent_ns, participant, gateway, seq: seqs[usize::from(participant)] });
         }
     }
+    all
 }
 
 fn received(at_engine: Vec<Copied>, orders: u64, workload: &Workload, costs: &Costs, copies: usize) -> Submission {

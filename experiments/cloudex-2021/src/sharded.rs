@@ -96,12 +96,9 @@ fn sent(workload: &Workload, ways: &[Network; 4], shards: usize) -> Vec<Vec<Orde
     let mut seqs = [0_u64; PARTICIPANTS];
     let mut at = workload.lead_ns as f64;
     let mut at_gateways = Vec::with_capacity(workload.expected_orders());
-    loop {
-        at += draw.exponential(1e9 / workload.orders_per_s);
+    while let Some(next) = workload.next_order_ns(&mut draw, at) {
+        at = next;
         let sent_ns = at as u64;
-        if sent_ns >= workload.lead_ns + workload.duration_ns {
-            break;
-        }
         let participant = draw.below(PARTICIPANTS);
         let gateway = participant % GATEWAYS;
         let shard = draw.below(SYMBOLS) % shards;

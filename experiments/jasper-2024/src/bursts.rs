@@ -25,8 +25,8 @@ const FROM_NS: u64 = 1_000_000_000;
 
 /// The limit order queue as published: nothing but prices in turn.
 const AS_PUBLISHED: Discipline = Discipline::LimitOrders { oldest_one_of: 0 };
-/// As the product has it: one turn in sixteen is the oldest's.
-const PRODUCT: Discipline = Discipline::LimitOrders { oldest_one_of: 16 };
+/// Ours: one turn in sixteen is the oldest's. No venue queues orders so (`docs/adr/0040-inbound-half-of-the-tree.md`).
+const OLDEST_NOW_AND_THEN: Discipline = Discipline::LimitOrders { oldest_one_of: 16 };
 
 /// Whose commands keep their order at a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,7 +303,7 @@ fn rates(at_ns: &[u64], until_ns: u64) -> Vec<(f64, f64)> {
     counts.iter().enumerate().map(|(bin, count)| (bin as f64 * 0.05, *count as f64 * 20.0)).collect()
 }
 
-/// Figure 12: match rates over time, and what the product's own settings make of them.
+/// Figure 12: match rates over time, and what other rules make of them.
 #[must_use]
 pub fn fig_12(network: &Network, extent: Extent) -> Findings {
     let load = Load::of(extent, 10, 7, 12);
@@ -332,7 +332,7 @@ pub fn fig_12(network: &Network, extent: Extent) -> Findings {
         ),
     ];
     for (name, way) in [
-        ("one turn in 16 the oldest's", Way { discipline: PRODUCT, ..LIMIT }),
+        ("one turn in 16 the oldest's", Way { discipline: OLDEST_NOW_AND_THEN, ..LIMIT }),
         ("a participant's orders in order", Way { keeping: Keeping::Participant, ..LIMIT }),
     ] {
         let outcome = outcome(network, &load, &way);

@@ -4,8 +4,8 @@
 //! - [`latency`]: figures 4, 7, 8, 9, 10 and table 7: multicast latency by hedging and number of receivers. [`shape`]: tables 2 and 8:
 //!   depth and fan-out.
 //! - [`spraying`]: table 3: bursts over paths that queue.
-//! - [`simultaneous`]: figure 11, tables 4 and 6: hold and release, with deadlines from delays that receivers report ([`held`]), and as the
-//!   product steers ([`product`]); who profits. [`throughput`]: what one relay passes on, as the bench measured it.
+//! - [`simultaneous`]: figure 11, tables 4 and 6: hold and release ([`released`]), with deadlines from delays that receivers report
+//!   ([`held`]), and as the product steers ([`product`]); who profits. [`throughput`]: what one relay passes on, as the bench measured it.
 //! - [`bursts`]: figures 12 and 13: limit order queues at relays in bursts of orders.
 //! - [`pacing`]: table 5: pacing by one-way delay. [`incast`]: orders straight to the engine and over relays.
 //! - [`monte_carlo`]: figure 14.
@@ -33,6 +33,7 @@ pub mod network;
 pub mod pacing;
 pub mod plot;
 pub mod product;
+pub mod released;
 pub mod rows;
 pub mod shape;
 pub mod simultaneous;

@@ -1,9 +1,9 @@
 //! Pacing at relays in bursts of orders (table 5, section 8.7): packets lost at the engine's receive queue, and packets that it takes,
 //! without pacing, by the published rule and by ours, for several thresholds.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
+use walras_event_queue::EventQueue;
 use walras_random::Random;
 use walras_relay::pacing::Pacer;
 
@@ -25,7 +25,6 @@ const PAUSE_NS_MAX: u64 = 100_000;
 const FROM_NS: u64 = 1_000_000_000;
 
 /// What happens when.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// An order comes to a relay.
     Comes { relay: usize },
@@ -48,8 +47,7 @@ struct Relay {
 struct Run<'n> {
     network: &'n Network,
     random: Random,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    count: u64,
+    events: EventQueue<Event>,
     relays: [Relay; RELAYS],
     served_ns: VecDeque<u64>,
     quiet_ns: u64,
@@ -69,11 +67,6 @@ struct Outcome {
 }
 
 impl Run<'_> {
-    fn at(&mut self, at_ns: u64, event: Event) {
-        self.count += 1;
-        self.events.push(Reverse((at_ns, self.count, event)));
-    }
-
     fn is_burst(&self, at_ns: u64) -> bool {
         let since_ns = at_ns - FROM_NS;
         since_ns >= self.quiet_ns && since_ns < self.quiet_ns + self.burst_ns
@@ -89,8 +82,8 @@ impl Run<'_> {
     }
 
     fn run(mut self) -> Outcome {
-        (0..RELAYS).for_each(|relay| self.at(FROM_NS, Event::Comes { relay }));
-        while let Some(Reverse((now_ns, _, event))) = self.events.pop() {
+        (0..RELAYS).for_each(|relay| self.events.at(FROM_NS, Event::Comes { relay }));
+        while let Some((now_ns, event)) = self.events.pop() {
             match event {
                 Event::Comes { relay } => self.comes(now_ns, relay),
                 Event::Sends { relay } => self.sends(now_ns, relay),
@@ -111,7 +104,7 @@ impl Run<'_> {
         let rate = all / RELAYS as f64;
         let next_ns = now_ns + exponential_ns(&mut self.random, 1e9 / rate);
         if next_ns < self.ends_ns() {
-            self.at(next_ns, Event::Comes { relay });
+            self.events.at(next_ns, Event::Comes { relay });
         }
     }
 
@@ -120,7 +113,7 @@ impl Run<'_> {
         if at.waiting > 0 && !at.is_due {
             at.is_due = true;
             let at_ns = now_ns.max(at.free_ns).max(at.pacer.next_ns());
-            self.at(at_ns, Event::Sends { relay });
+            self.events.at(at_ns, Event::Sends { relay });
         }
     }
 
@@ -133,7 +126,7 @@ impl Run<'_> {
             at.free_ns = now_ns + APART_NS;
             at.pacer.on_sent(now_ns);
             let delay_ns = self.delay_ns(now_ns, relay);
-            self.at(now_ns + delay_ns, Event::Reaches { relay, sent_ns: now_ns });
+            self.events.at(now_ns + delay_ns, Event::Reaches { relay, sent_ns: now_ns });
         }
         self.look_whether_due(now_ns, relay);
     }
@@ -151,7 +144,7 @@ impl Run<'_> {
         self.outcome.taken += 1;
         self.outcome.burst_taken += u64::from(self.is_burst(served_ns));
         let back_ns = self.delay_ns(served_ns, relay);
-        self.at(served_ns + back_ns, Event::Hears { relay, delay_ns: served_ns - sent_ns });
+        self.events.at(served_ns + back_ns, Event::Hears { relay, delay_ns: served_ns - sent_ns });
     }
 }
 
@@ -161,8 +154,7 @@ fn run(network: &Network, pacer: &Pacer, extent: Extent) -> Outcome {
     let run = Run {
         network,
         random: Random::new(18),
-        events: BinaryHeap::new(),
-        count: 0,
+        events: EventQueue::new(),
         relays: [relay(), relay()],
         served_ns: VecDeque::new(),
         quiet_ns,

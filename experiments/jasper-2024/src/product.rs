@@ -6,11 +6,9 @@
 //! *Left out*: the time in which a change of the delay becomes an entry of the log; replicas that are farther away than receivers (the
 //! leader alone has its publications, at once); reports that are lost.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use walras_config::Config;
 use walras_consensus::ReplicaId;
+use walras_event_queue::EventQueue;
 use walras_fair_access::delay::Ppm;
 use walras_random::Random;
 use walras_relay::deadline::{Maximum, ReportSettings};
@@ -20,10 +18,10 @@ use walras_sequencer::{ReceiverSample, ReleaseRules, ReleaseSteering};
 use walras_types::LogIndex;
 use walras_wire::AccessDelays;
 
-use crate::held::{Holder, Released};
-use crate::latency::{BEGIN_NS, RATE};
-use crate::multicast::{Flight, NEVER, Setup, World};
+use crate::latency::BEGIN_NS;
+use crate::multicast::{Flight, Setup};
 use crate::network::Network;
+use crate::released::{self, Receivers, Released};
 
 const REPORTS: ReportSettings = ReportSettings::ROBUST;
 
@@ -39,19 +37,18 @@ pub fn rules(target: Ppm) -> ReleaseRules {
 }
 
 /// A node that reports: a relay or a receiver by layer and place, or the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 enum Node {
     Sender,
     Below { layer: usize, place: u32 },
 }
 
 /// Each node reports from a phase of its own on.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
     /// A node's report is due.
     Due(Node),
     /// A report reaches a node above.
-    Reaches { to: Node, from: u32, report: usize },
+    Reaches { to: Node, from: u32, samples: Vec<Maximum> },
 }
 
 /// The sender's, the relays' and the receivers' ends, and the reports.
@@ -59,7 +56,7 @@ struct Ends<'n> {
     network: &'n Network,
     tree: Tree,
     random: Random,
-    holders: Vec<Holder>,
+    receivers: Receivers,
     lateness: Vec<Lateness>,
     /// By layer of relays and place.
     relays: Vec<Vec<Reports>>,
@@ -69,37 +66,53 @@ struct Ends<'n> {
     leader: ReplicaId,
     steering: ReleaseSteering,
     in_force: AccessDelays,
-    moments: BinaryHeap<Reverse<(u64, u64, Moment)>>,
-    count: u64,
-    reports: Vec<Vec<Maximum>>,
-    free_reports: Vec<usize>,
-    after_ns: Vec<u32>,
-    held_ns: Vec<u32>,
+    moments: EventQueue<Moment>,
 }
 
-/// Runs messages at [`RATE`]; `see` gets each that was released at all receivers.
-pub fn held_by_product(setup: Setup<'_>, rules: ReleaseRules, messages: u64, mut see: impl FnMut(&Released<'_>)) {
-    let mut ends = Ends::new(&setup, rules);
-    let mut world = World::new(setup);
-    for number in 0..messages {
-        let at_ns = BEGIN_NS + (number as f64 * 1e9 / RATE) as u64;
-        while let Some((now_ns, flight)) = world.delivered_before(at_ns) {
-            ends.until(now_ns);
-            see(&ends.delivered(flight));
+/// Runs messages at [`RATE`](crate::latency::RATE); `see` gets each that was released at all receivers.
+pub fn held_by_product(setup: Setup<'_>, rules: ReleaseRules, messages: u64, see: impl FnMut(&Released<'_>)) {
+    let ends = Ends::new(&setup, rules);
+    released::run(setup, ends, messages, see);
+}
+
+impl released::Ends for Ends<'_> {
+    fn until(&mut self, now_ns: u64) {
+        while let Some((at_ns, moment)) = self.moments.pop_until(now_ns) {
+            match moment {
+                Moment::Due(node) => {
+                    self.report(at_ns, node);
+                    self.moments.at(at_ns + REPORTS.interval_ns, moment);
+                }
+                Moment::Reaches { to, from, samples } => {
+                    let reports = match to {
+                        Node::Sender => &mut self.sender,
+                        Node::Below { layer, place } => &mut self.relays[layer][place as usize],
+                    };
+                    reports.on_late(at_ns, from, samples, &self.pieces);
+                }
+            }
         }
-        ends.until(at_ns);
-        let release_ns = ends.release_ns(at_ns, number + 1);
-        world.send(at_ns, 0, release_ns);
     }
-    while let Some((_, flight)) = world.delivered_before(u64::MAX) {
-        see(&ends.delivered(flight));
+
+    fn release_ns(&mut self, now_ns: u64, number: u64, _packet: u64) -> u64 {
+        let held_ns = self.in_force.release_ns;
+        let release_ns = now_ns + held_ns;
+        self.pieces.passed(release_ns, held_ns);
+        self.steering.on_made(LogIndex(number), held_ns);
+        self.steering.on_arrival(self.leader, LogIndex(number), 0);
+        self.steer(now_ns);
+        release_ns
+    }
+
+    fn delivered(&mut self, flight: &Flight) -> Released<'_> {
+        let Self { receivers, lateness, .. } = self;
+        receivers.take(flight, |place, now_ns| lateness[place].packet(now_ns, flight.header.release_ns))
     }
 }
 
 impl<'n> Ends<'n> {
     fn new(setup: &Setup<'n>, rules: ReleaseRules) -> Self {
         let tree = setup.tree.clone();
-        let clocks = &mut Random::new(setup.seed).fork(1);
         let last = tree.depth() - 1;
         let (receivers, nodes) = (tree.layers()[last] as usize, tree.layers().iter().sum::<u32>() as usize);
         let reports = || Reports::new(REPORTS, nodes);
@@ -107,7 +120,7 @@ impl<'n> Ends<'n> {
         let mut ends = Self {
             network: setup.network,
             random: Random::new(setup.seed).fork(2),
-            holders: (0..receivers).map(|_| Holder::new(clocks)).collect(),
+            receivers: Receivers::new(receivers, &mut Random::new(setup.seed).fork(1)),
             lateness: (0..receivers).map(|_| Lateness::default()).collect(),
             relays: tree.layers()[..last].iter().map(|width| (0..*width).map(|_| reports()).collect()).collect(),
             sender: reports(),
@@ -115,12 +128,7 @@ impl<'n> Ends<'n> {
             leader,
             steering: ReleaseSteering::new(rules, 0, std::iter::once(leader)),
             in_force: AccessDelays::default(),
-            moments: BinaryHeap::new(),
-            count: 0,
-            reports: Vec::new(),
-            free_reports: Vec::new(),
-            after_ns: vec![0; receivers],
-            held_ns: vec![0; receivers],
+            moments: EventQueue::new(),
             tree,
         };
         ends.steer(BEGIN_NS);
@@ -135,34 +143,7 @@ impl<'n> Ends<'n> {
 
     fn begin_at_a_phase(&mut self, node: Node) {
         let at_ns = BEGIN_NS + self.random.below(REPORTS.interval_ns);
-        self.at(at_ns, Moment::Due(node));
-    }
-
-    fn at(&mut self, at_ns: u64, moment: Moment) {
-        self.count += 1;
-        self.moments.push(Reverse((at_ns, self.count, moment)));
-    }
-
-    fn until(&mut self, now_ns: u64) {
-        while self.moments.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns)
-            && let Some(Reverse((at_ns, _, moment))) = self.moments.pop()
-        {
-            match moment {
-                Moment::Due(node) => {
-                    self.report(at_ns, node);
-                    self.at(at_ns + REPORTS.interval_ns, moment);
-                }
-                Moment::Reaches { to, from, report } => {
-                    let samples = std::mem::take(&mut self.reports[report]);
-                    self.free_reports.push(report);
-                    let reports = match to {
-                        Node::Sender => &mut self.sender,
-                        Node::Below { layer, place } => &mut self.relays[layer][place as usize],
-                    };
-                    reports.on_late(at_ns, from, samples, &self.pieces);
-                }
-            }
-        }
+        self.moments.at(at_ns, Moment::Due(node));
     }
 
     /// A node says what it knows, the sender to the leader's steering.
@@ -170,20 +151,15 @@ impl<'n> Ends<'n> {
         let Node::Below { layer, place } = node else { return self.sender_hears(now_ns) };
         let samples = match self.relays.get_mut(layer) {
             Some(relays) => relays[place as usize].on_timer(now_ns),
-            None => Some(self.lateness[place as usize].report(self.holders[place as usize].clock(now_ns))),
+            None => Some(self.lateness[place as usize].report(self.receivers.clock(place as usize, now_ns))),
         };
         let Some(samples) = samples else { return };
         let parent = self.tree.block_of(layer, place);
         let link = self.network.link(layer, parent, place);
         let at_ns = now_ns + self.network.delay_ns(link, now_ns, &mut self.random);
         let to = layer.checked_sub(1).map_or(Node::Sender, |layer| Node::Below { layer, place: parent });
-        let report = self.free_reports.pop().unwrap_or_else(|| {
-            self.reports.push(Vec::new());
-            self.reports.len() - 1
-        });
-        self.reports[report] = samples;
         let from = self.tree.layers()[..layer].iter().sum::<u32>() + place;
-        self.at(at_ns, Moment::Reaches { to, from, report });
+        self.moments.at(at_ns, Moment::Reaches { to, from, samples });
     }
 
     fn sender_hears(&mut self, now_ns: u64) {
@@ -199,34 +175,6 @@ impl<'n> Ends<'n> {
 
     fn steer(&mut self, now_ns: u64) {
         self.in_force = self.steering.wanted(now_ns, self.in_force, 0).unwrap_or(self.in_force);
-    }
-
-    /// When a message that is sent now may be released.
-    fn release_ns(&mut self, now_ns: u64, number: u64) -> u64 {
-        let held_ns = self.in_force.release_ns;
-        let release_ns = now_ns + held_ns;
-        self.pieces.passed(release_ns, held_ns);
-        self.steering.on_made(LogIndex(number), held_ns);
-        self.steering.on_arrival(self.leader, LogIndex(number), 0);
-        self.steer(now_ns);
-        release_ns
-    }
-
-    fn delivered(&mut self, flight: &Flight) -> Released<'_> {
-        let header = flight.header;
-        let ends = self.holders.iter_mut().zip(&mut self.lateness);
-        let places = flight.after_ns.iter().zip(ends).zip(self.after_ns.iter_mut().zip(&mut self.held_ns));
-        for ((arrived_ns, (holder, lateness)), (after_ns, held_ns)) in places {
-            (*after_ns, *held_ns) = (NEVER, 0);
-            if *arrived_ns == NEVER {
-                continue;
-            }
-            lateness.packet(holder.clock(header.sent_ns + u64::from(*arrived_ns)), header.release_ns);
-            if let Some(released) = holder.take(&header, *arrived_ns) {
-                (*after_ns, *held_ns) = released;
-            }
-        }
-        Released { number: header.first, after_ns: &self.after_ns, held_ns: &self.held_ns }
     }
 }
 

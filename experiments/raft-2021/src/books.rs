@@ -1,7 +1,7 @@
 //! What the experiments ask of a book, and the books that answer.
 
 use walras_order_book::{Band, BookEvents, Entry, Fill, OpenOrder, OrderBook, OwnerId, Party, PriceIndex, RemovalCause};
-use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
+use walras_types::{Allocation, ClientOrderId, OrderId, PriceTicks, Side, SizeLots};
 
 use crate::baseline::Baseline;
 
@@ -132,20 +132,8 @@ impl<I: PriceIndex> Book for OrderBook<I> {
 
 /// Self-trades are prevented, so that looking for them is timed; no two orders have one owner, so that none is found.
 fn entry(order: &LimitOrder) -> Entry {
-    Entry {
-        order_id: OrderId(order.id),
-        client_order_id: ClientOrderId(order.id),
-        owner: OwnerId(u32::try_from(order.id).expect("an experiment has far fewer orders")),
-        side: order.side,
-        price: order.price,
-        size: order.size,
-        time_in_force: TimeInForce::GoodTillCancel,
-        post_only: PostOnly::Off,
-        display: Display::Full,
-        min_size: None,
-        self_trade: SelfTrade::CancelNewest,
-        trigger: None,
-    }
+    let owner = OwnerId(u32::try_from(order.id).expect("an experiment has far fewer orders"));
+    Entry::limit(OrderId(order.id), (owner, ClientOrderId(order.id)), order.side, order.price, order.size)
 }
 
 /// Writes each trade down.

@@ -1,13 +1,16 @@
-//! SPEEDEX 2023, Appendix H: what buy offers get where sell offers make the prices, on real days.
+//! SPEEDEX 2023, Appendix H: what buy offers get where sell offers make the prices, and where buy offers make them too, on real days.
 //!
-//! A part of each day's offers comes from participants who want a fixed amount of what they buy. They send it in two ways: as buy offers,
-//! which are filled at the prices that the other offers make; and as sell offers of what the amount costs at most, with the limit at
-//! which all of it brings the amount, as `walras offer buy` does. All other offers are the same. Counted is what those get whose
-//! limit is clearly in the money at the prices of their own clearing.
+//! A part of each day's offers comes from participants who want a fixed amount of what they buy. Each day is cleared in three ways: they
+//! send buy offers, which are filled at the prices that the other offers make; they send buy offers, which make prices with the
+//! others; or they send sell offers of what the amount costs at most, with the limit at which all of it brings the amount, as
+//! `walras offer buy` does. All other offers are the same. Counted is what those get whose limit is clearly in the money at the prices
+//! of their own clearing, and what the search of prices took.
+
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use serde_json::{Value, json};
-use walras_batch_solver::{Cleared, Outcome, clear};
+use walras_batch_solver::{Budget, Cleared, Outcome, PriceMakers, Settings, clear};
 use walras_clearing::{BatchMarket, BuyOffer, Offer, Pair, Rules};
 use walras_price_solver::random::Random;
 use walras_price_solver::real_days::RealDays;
@@ -16,6 +19,9 @@ use walras_types::{Amount, BatchPrice, NetRate};
 use crate::history;
 use crate::record::{Record, markdown};
 use crate::ruler::grouped;
+
+/// Rounds in which buy offers make prices: where the distance from the end halves with each, it is below a billionth after these.
+const ROUNDS_MAX: usize = 32;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -179,9 +185,69 @@ struct Tally {
     /// What all offers sell.
     volume: f64,
     without_rate: usize,
-    days_approximate: usize,
-    /// Days on which buy offers took part in the search of prices.
-    days_priced_by_buyers: usize,
+    search: Searches,
+}
+
+/// What the search of prices took and came to, over the days that were cleared.
+#[derive(Clone, Copy, Debug, Default)]
+struct Searches {
+    days: usize,
+    /// Days without a clearing.
+    failed: usize,
+    approximate: usize,
+    /// Days on which buy offers took part.
+    with_buyers: usize,
+    /// Of these, those on which rates still moved after the last round.
+    unsettled: usize,
+    /// Of those with buyers.
+    rounds: usize,
+    rounds_most: usize,
+    queries: u64,
+    time: Duration,
+    /// The largest share of an asset's smoothed demand that its supply does not cover.
+    worst_excess: f64,
+    /// The utility of sell offers that is not realised, as a share of all in reach.
+    unrealised_share: f64,
+}
+
+impl Searches {
+    fn add(&mut self, cleared: &Cleared<'_>) {
+        let report = &cleared.report;
+        self.days += 1;
+        self.approximate += usize::from(report.outcome == Outcome::Approximate);
+        self.with_buyers += usize::from(report.buying_pair_count > 0);
+        self.unsettled += usize::from(!report.are_buy_rates_settled);
+        self.rounds += report.buy_round_count;
+        self.rounds_most = self.rounds_most.max(report.buy_round_count);
+        self.queries += report.queries;
+        self.time += report.times.index + report.times.prices;
+        self.worst_excess = self.worst_excess.max(report.worst_excess);
+        self.unrealised_share += report.unrealised_share();
+    }
+
+    /// Of a day that was cleared; nothing of none.
+    fn mean(&self, of_all: f64) -> f64 {
+        if self.days == 0 { 0.0 } else { of_all / self.days as f64 }
+    }
+
+    fn time_ms(&self) -> f64 {
+        self.mean(1e3 * self.time.as_secs_f64())
+    }
+
+    fn to_json(self) -> Value {
+        json!({
+            "days": self.days,
+            "days_failed": self.failed,
+            "days_approximate": self.approximate,
+            "days_priced_by_buy_offers": self.with_buyers,
+            "days_with_unsettled_rates": self.unsettled,
+            "buy_rounds": { "mean": self.mean(self.rounds as f64), "max": self.rounds_most },
+            "queries_mean": self.mean(self.queries as f64),
+            "prices_ms_mean": self.time_ms(),
+            "worst_excess_max": self.worst_excess,
+            "unrealised_share_of_sell_offers_mean": self.mean(self.unrealised_share),
+        })
+    }
 }
 
 impl Tally {
@@ -206,8 +272,7 @@ impl Tally {
         }
         self.worst_day = self.worst_day.max(buyers.left_share());
         self.days_short += usize::from(buyers.left > 0.0);
-        self.days_approximate += usize::from(cleared.report.outcome == Outcome::Approximate);
-        self.days_priced_by_buyers += usize::from(cleared.report.buying_pair_count > 0);
+        self.search.add(cleared);
         self.buyers.add_all(&buyers);
         self.others.add_all(&others);
         Ok(())
@@ -220,8 +285,7 @@ impl Tally {
             "worst_day_value_left_out_share": self.worst_day,
             "days_with_value_left_out": self.days_short,
             "offers_without_rate": self.without_rate,
-            "days_approximate": self.days_approximate,
-            "days_priced_by_buy_offers": self.days_priced_by_buyers,
+            "search": self.search.to_json(),
         })
     }
 }
@@ -230,7 +294,31 @@ impl Tally {
 #[derive(Clone, Copy, Debug, Default)]
 struct Compared {
     as_buy_offers: Tally,
+    as_price_makers: Tally,
     as_sell_offers: Tally,
+}
+
+impl Compared {
+    /// In the order of the tables.
+    fn by_way(&self) -> [(&'static str, &Tally); 3] {
+        [
+            ("buy offers", &self.as_buy_offers),
+            ("buy offers that make prices", &self.as_price_makers),
+            ("sell offers", &self.as_sell_offers),
+        ]
+    }
+
+    /// The value that trades in a way, of the value that trades where all are sell offers.
+    fn volume_ratio(&self, tally: &Tally) -> f64 {
+        tally.volume / self.as_sell_offers.volume.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// The same, but buy offers make prices too. Each round may take as many queries as a whole search without them.
+fn with_makers<'a>(settings: &Settings<'a>) -> Settings<'a> {
+    let queries = settings.budget.queries.saturating_mul(ROUNDS_MAX as u64);
+    let budget = Budget { queries, ..settings.budget };
+    Settings { makers: PriceMakers::AllOffers { rounds_max: ROUNDS_MAX }, budget, ..*settings }
 }
 
 /// Runs it.
@@ -251,6 +339,14 @@ pub fn run(setup: &Setup, days: &RealDays) -> anyhow::Result<Record> {
             let mixed = today.market(*share)?;
             let as_buys = clear(&mixed, &settings).with_context(|| format!("day {day}, {share} of the offers as buy offers"))?;
             compared.as_buy_offers.add(&today, *share, &as_buys, &rules)?;
+            // Prices need not exist: a day without them is a result.
+            match clear(&mixed, &with_makers(&settings)) {
+                Ok(cleared) => compared.as_price_makers.add(&today, *share, &cleared, &rules)?,
+                Err(error) => {
+                    println!("day {day}, {share} of the offers as buy offers that make prices: {error}");
+                    compared.as_price_makers.search.failed += 1;
+                }
+            }
             compared.as_sell_offers.add(&today, *share, &as_sells, &rules)?;
         }
         if (day + 1).is_multiple_of(100) {
@@ -258,7 +354,8 @@ pub fn run(setup: &Setup, days: &RealDays) -> anyhow::Result<Record> {
         }
     }
     ensure!(cleared_days > 0, "no day on which two assets traded: are these the right histories?");
-    let beyond = all.iter().map(|compared| compared.as_buy_offers.buyers.beyond).sum::<f64>();
+    let bought = all.iter().flat_map(|compared| [&compared.as_buy_offers, &compared.as_price_makers]);
+    let beyond = bought.map(|tally| tally.buyers.beyond).sum::<f64>();
     ensure!(beyond <= 0.0, "buy offers got more than they buy, by a value of {beyond}");
     Ok(record(setup, days, cleared_days, &all))
 }
@@ -274,8 +371,10 @@ fn record(setup: &Setup, days: &RealDays, cleared_days: usize, all: &[Compared])
         "shares": setup.shares.iter().zip(all).map(|(share, compared)| json!({
             "share_of_buyers": share,
             "as_buy_offers": compared.as_buy_offers.to_json(),
+            "as_price_makers": compared.as_price_makers.to_json(),
             "as_sell_offers": compared.as_sell_offers.to_json(),
-            "volume_ratio": volume_ratio(compared),
+            "volume_ratio": compared.volume_ratio(&compared.as_buy_offers),
+            "volume_ratio_of_price_makers": compared.volume_ratio(&compared.as_price_makers),
         })).collect::<Vec<_>>(),
     });
     let header = [
@@ -290,24 +389,52 @@ fn record(setup: &Setup, days: &RealDays, cleared_days: usize, all: &[Compared])
         "of the others left out",
         "value traded",
     ];
-    let mut rows = Vec::new();
+    let (mut rows, mut searches) = (Vec::new(), Vec::new());
     for (share, compared) in setup.shares.iter().zip(all) {
-        rows.push(row(*share, "buy offers", &compared.as_buy_offers, volume_ratio(compared)));
-        rows.push(row(*share, "sell offers", &compared.as_sell_offers, 1.0));
+        for (sent_as, tally) in compared.by_way() {
+            rows.push(row(*share, sent_as, tally, compared.volume_ratio(tally)));
+            searches.push(search_row(*share, sent_as, &tally.search));
+        }
     }
     let table = format!(
         "{} assets, {cleared_days} days, {} offers a day, at ({eps}, {mu}). What is clearly in the money is so at the prices of its own \
-         clearing; values are at the day's prices; the value traded is a share of what trades where all are sell offers.\n\n{}",
+         clearing; values are at the day's prices; the value traded is a share of what trades where all are sell offers.\n\n{}\n\
+         What the search of prices took. Buy offers that make prices do so in up to {ROUNDS_MAX} rounds, at the rates of the round \
+         before; those that do not, in up to 4 where an asset has no price without them. Utility is that of sell offers.\n\n{}",
         days.asset_count(),
         grouped(setup.history.offer_count),
         markdown(&header.map(String::from), &rows),
+        markdown(&SEARCH_HEADER.map(String::from), &searches),
     );
     Record { folder: setup.history.folder.into(), result, table, plot_svg: None }
 }
 
-/// The value that trades with buy offers, of the value that trades without.
-fn volume_ratio(compared: &Compared) -> f64 {
-    compared.as_buy_offers.volume / compared.as_sell_offers.volume.max(f64::MIN_POSITIVE)
+const SEARCH_HEADER: [&str; 10] = [
+    "buyers",
+    "sent as",
+    "days priced with buy offers",
+    "rounds, mean",
+    "rounds, most",
+    "days with rates that did not settle",
+    "days approximate",
+    "days failed",
+    "ms of prices, mean",
+    "utility not realised, mean",
+];
+
+fn search_row(share: f64, sent_as: &str, search: &Searches) -> Vec<String> {
+    vec![
+        format!("{:.0} %", 100.0 * share),
+        sent_as.into(),
+        search.with_buyers.to_string(),
+        format!("{:.1}", search.mean(search.rounds as f64)),
+        search.rounds_most.to_string(),
+        search.unsettled.to_string(),
+        search.approximate.to_string(),
+        search.failed.to_string(),
+        format!("{:.1}", search.time_ms()),
+        format!("{:.3} %", 100.0 * search.mean(search.unrealised_share)),
+    ]
 }
 
 fn row(share: f64, sent_as: &str, tally: &Tally, volume_ratio: f64) -> Vec<String> {
@@ -351,11 +478,31 @@ mod tests {
     }
 
     fn tally(day: &Day, share: f64, buyers: f64) -> Tally {
-        let settings = history::settings(BITS).unwrap();
+        tally_by(&history::settings(BITS).unwrap(), day, share, buyers)
+    }
+
+    fn tally_by(settings: &Settings<'_>, day: &Day, share: f64, buyers: f64) -> Tally {
         let market = day.market(buyers).unwrap();
         let mut tally = Tally::default();
-        tally.add(day, share, &clear(&market, &settings).unwrap(), &settings.rules()).unwrap();
+        tally.add(day, share, &clear(&market, settings).unwrap(), &settings.rules()).unwrap();
         tally
+    }
+
+    /// Two sellers serve each other at a rate of one, and nothing is left for a buyer of half a unit. If it makes prices too, the rate is a
+    /// half: the first seller takes one half of what the second sells, and the buyer the other.
+    #[test]
+    fn a_buy_offer_that_makes_prices_is_served() {
+        let unit = 1_000_000_000;
+        let offers = [(true, offer(0, "0.1", unit)), (false, offer(1, "0.1", unit)), (true, offer(2, "0.25", 2 * unit))];
+        let day = day(&offers, &[0.9, 0.9, 0.1]);
+        let outside = tally(&day, 0.5, 0.5);
+        assert!(outside.buyers.offers == 1 && outside.buyers.left_share() > 0.9, "{outside:?}");
+        assert_eq!((outside.search.with_buyers, outside.search.rounds, outside.search.unsettled), (0, 0, 0));
+        let inside = tally_by(&with_makers(&history::settings(BITS).unwrap()), &day, 0.5, 0.5);
+        assert!(inside.buyers.offers == 1 && inside.buyers.left_share() < 1e-3 && inside.buyers.beyond <= 0.0, "{inside:?}");
+        assert!(inside.others.offers == 2 && inside.others.left_share() < 1e-3, "{inside:?}");
+        assert_eq!((inside.search.days, inside.search.with_buyers, inside.search.approximate), (1, 1, 0), "{inside:?}");
+        assert!(inside.search.rounds > 1 && inside.search.rounds_most == inside.search.rounds, "{inside:?}");
     }
 
     /// Two sellers make a price of one and serve each other. A buyer pays up to two for twice as much as there is: as a buy offer it stays

@@ -322,7 +322,7 @@ fn say(
             changes.map(|body| if wanted.form == Form::Full { whole() } else { Said { msg_type: "X", body, update } })
         }
         (Asked::Data(wanted), None, Some((asset, symbol))) => {
-            let (speaker, update) = (Speaker { version, wanted, symbol }, Some(market.block.number));
+            let (speaker, update) = (Speaker { version, wanted, symbol }, Some(market.block.number()));
             if is_whole || wanted.form == Form::Full {
                 return Some(Said { msg_type: "W", body: speaker.whole_block(market, asset), update });
             }

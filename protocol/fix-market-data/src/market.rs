@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use walras_feed::message::BatchCleared;
 use walras_market_data::{BookLevel, PublicTrade};
 use walras_types::{PriceTicks, Side, TradeId};
 
@@ -280,7 +281,8 @@ impl Days {
 /// The last block of a batch market.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    pub(crate) number: u64,
+    /// `None` before the first one.
+    pub(crate) cleared: Option<BatchCleared>,
     pub(crate) time_ns: u64,
     pub(crate) prices: Vec<BatchPrice>,
     is_known: bool,
@@ -294,12 +296,17 @@ impl Block {
         self.is_known
     }
 
+    /// Its number, from 1; 0 before the first one.
+    pub(crate) fn number(&self) -> u64 {
+        number_of(self.cleared)
+    }
+
     pub(crate) fn take(&mut self, piece: &BatchPiece<'_>) -> News {
         let was_known = std::mem::replace(&mut self.is_known, true);
-        if was_known && piece.block <= self.number {
+        if was_known && number_of(piece.cleared) <= self.number() {
             return News::Nothing;
         }
-        self.number = piece.block;
+        self.cleared = piece.cleared;
         self.time_ns = piece.time.0;
         self.prices = piece.prices.to_vec();
         if was_known { News::Changes } else { News::Whole }
@@ -317,6 +324,10 @@ impl Block {
     pub(crate) fn forget(&mut self) {
         (self.is_known, self.terms) = (false, None);
     }
+}
+
+fn number_of(cleared: Option<BatchCleared>) -> u64 {
+    cleared.map_or(0, |cleared| cleared.block)
 }
 
 /// A market, as far as somebody reads it.

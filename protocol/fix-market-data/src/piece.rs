@@ -1,5 +1,6 @@
 //! What the venue releases, and what of it is needed here.
 
+use walras_feed::message::BatchCleared;
 use walras_market_data::{BookLevel, PublicOrder, PublicTrade};
 use walras_types::{BatchMarketId, BatchPhase, InstrumentId, PriceTicks, SizeLots, TimeNs, TradingPhase};
 
@@ -34,7 +35,7 @@ pub enum Piece<'a> {
     },
     /// Figures of a day.
     Day(Day),
-    /// Prices of a batch market's block.
+    /// A batch market's block.
     Batch(BatchPiece<'a>),
     /// How a batch market trades now.
     BatchTerms(BatchMarketId, BatchTerms),
@@ -113,14 +114,14 @@ pub struct BatchTerms {
     pub interval_ns: u64,
 }
 
-/// The prices of a batch market's last block.
+/// A batch market's last block.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchPiece<'a> {
     /// Which market.
     pub market: BatchMarketId,
-    /// The block's number; 0 before the first one.
-    pub block: u64,
-    /// When it closed.
+    /// The block, as the binary feed has it; `None` before the first one.
+    pub cleared: Option<BatchCleared>,
+    /// When it was cleared.
     pub time: TimeNs,
     /// Of each asset that has a price.
     pub prices: &'a [BatchPrice],

@@ -1,9 +1,10 @@
 //! Markets as messages.
 
+use walras_feed::message::BatchCleared;
 use walras_fix::{Body, Version};
 use walras_fix_orders::{Catalog, Listed};
 use walras_market_data::{OrderChangeKind, PublicOrder};
-use walras_types::{BatchPhase, PriceTicks, Side, SizeLots, TradeId, TradingPhase};
+use walras_types::{Allocation, BatchPhase, FeeSchedule, InstrumentSpec, PriceTicks, Side, SizeLots, TradeId, TradingPhase};
 
 use crate::market::{Action, Block, Book, Market, action_of};
 use crate::orders::Orders;
@@ -26,6 +27,7 @@ struct Line {
     condition: Option<&'static str>,
     orders: Option<u32>,
     position: Option<usize>,
+    text: Option<String>,
     aggressor: Option<Side>,
 }
 
@@ -181,10 +183,11 @@ impl Speaker<'_> {
         let wanted = [Kind::Trade, Kind::Clearing].into_iter().filter(|kind| self.wanted.kinds.has(*kind));
         let line = |kind| Line {
             kind,
-            id: Some(market.block.number),
+            id: Some(market.block.number()),
             price: Some(of.price.clone()),
             size: Some(of.volume.clone()),
             time_ns: Some(market.block.time_ns),
+            text: market.block.cleared.as_ref().map(block_text),
             ..Line::default()
         };
         wanted.map(line).collect()
@@ -192,14 +195,14 @@ impl Speaker<'_> {
 
     /// The same as a W.
     pub(crate) fn whole_block(&self, market: &Market, asset: &str) -> Body {
-        self.snapshot(market.block.number, &self.block_lines(market, asset))
+        self.snapshot(market.block.number(), &self.block_lines(market, asset))
     }
 
     /// The same as an X.
     pub(crate) fn new_block(&self, market: &Market, asset: &str, before: u64) -> Option<Body> {
         let mut lines = self.block_lines(market, asset);
         lines.iter_mut().for_each(|line| line.action = Some(Action::New));
-        self.changes((before, market.block.number), &lines)
+        self.changes((before, market.block.number()), &lines)
     }
 
     fn snapshot(&self, update: u64, lines: &[Line]) -> Body {
@@ -274,6 +277,9 @@ impl Speaker<'_> {
         if let Some(position) = line.position {
             body.number(tags::MD_ENTRY_POSITION_NO, position as u64);
         }
+        if let Some(text) = &line.text {
+            body.text(tags::TEXT, text);
+        }
         // Dictionaries of 5.0 SP2 that are older than this field are in use: a client that has it asks for more than they know.
         if let Some(side) = line.aggressor.filter(|_| self.version >= Version::Fix50Sp2 && self.wanted.has_numbers) {
             body.text(tags::AGGRESSOR_SIDE, if side == Side::Buy { "1" } else { "2" });
@@ -291,6 +297,16 @@ fn order_line(order: &PublicOrder, position: usize, listed: &Listed) -> Line {
         position: Some(position),
         ..Line::default()
     }
+}
+
+/// What the binary feed says of a block beyond the prices of assets: FIX has no fields for it.
+fn block_text(cleared: &BatchCleared) -> String {
+    let BatchCleared { block, transactions, pairs, offers_traded, gap_ppb, unserved_ppb, set_aside, state_root } = cleared;
+    let root: String = state_root.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "block {block}: {transactions} transactions, {pairs} pairs, {offers_traded} offers traded, gap {gap_ppb} ppb, \
+         unserved {unserved_ppb} ppb, {set_aside} set aside, state root {root}"
+    )
 }
 
 /// Of each kind a price, or a size.
@@ -464,7 +480,7 @@ impl Security {
         Self {
             symbol: listed.spec.symbol.as_str().to_owned(),
             currency: listed.currency.as_str().to_owned(),
-            text: format!("tick {tick}, lot {lot}"),
+            text: format!("tick {tick}, lot {lot}, {}", terms(listed)),
             steps: Some((tick, lot)),
         }
     }
@@ -478,6 +494,27 @@ impl Security {
     pub(crate) fn symbol(&self) -> &str {
         &self.symbol
     }
+}
+
+/// What else the definition of an instrument says: FIX has no fields for it.
+fn terms(Listed { spec, base, scale, .. }: &Listed) -> String {
+    let InstrumentSpec { allocation, fees: FeeSchedule { maker_ppm, taker_ppm }, collar_ppm, band_ppm, reference_price, .. } = spec;
+    let size = |lots: SizeLots| scale.size(lots);
+    let allocation = match *allocation {
+        Allocation::PriceTime => "price-time".to_owned(),
+        Allocation::ProRata { min_lots } => format!("pro rata from {}", size(min_lots)),
+        Allocation::TopProRata { top_lots_max, min_lots } => {
+            format!("top order up to {}, then pro rata from {}", size(top_lots_max), size(min_lots))
+        }
+        Allocation::Split { fifo_percent, min_lots } => {
+            format!("{fifo_percent} % price-time, then pro rata from {}", size(min_lots))
+        }
+    };
+    let (base, reference) = (base.as_str(), scale.price(*reference_price));
+    format!(
+        "base {base}, {allocation}, maker fee {maker_ppm} ppm, taker fee {taker_ppm} ppm, collar {collar_ppm} ppm, \
+         band {band_ppm} ppm, reference price {reference}"
+    )
 }
 
 /// SecurityList(y), in as many messages as it needs.
@@ -522,4 +559,48 @@ pub(crate) fn asked<'c>(catalog: &'c Catalog, symbol: Option<&str>) -> Vec<&'c L
 /// For the checks of kinds.
 pub(crate) fn kinds_of(version: Version) -> Kinds {
     Kind::ALL.into_iter().filter(|kind| kind.since() <= version).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::{AssetId, InstrumentId, RiskLimits, Symbol};
+    use walras_wire::AssetSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_security_says_how_it_trades() {
+        let asset = |id, name, decimals| AssetSpec { asset: AssetId(id), symbol: Symbol::new(name).unwrap(), decimals };
+        let (assets, lots) = ([asset(0, "BTC", 8), asset(1, "USD", 6)], SizeLots::new);
+        for (allocation, words) in [
+            (Allocation::PriceTime, "price-time"),
+            (Allocation::ProRata { min_lots: lots(2) }, "pro rata from 0.002"),
+            (
+                Allocation::TopProRata { top_lots_max: lots(50), min_lots: lots(3) },
+                "top order up to 0.050, then pro rata from 0.003",
+            ),
+            (Allocation::Split { fifo_percent: 40, min_lots: lots(1) }, "40 % price-time, then pro rata from 0.001"),
+        ] {
+            let spec = InstrumentSpec {
+                instrument: InstrumentId(0),
+                symbol: Symbol::new("BTC/USD").unwrap(),
+                base: AssetId(0),
+                quote: AssetId(1),
+                lot_units: 100_000,
+                tick_value_units: 500,
+                allocation,
+                fees: FeeSchedule { maker_ppm: -20, taker_ppm: 100 },
+                collar_ppm: 200_000,
+                band_ppm: 300_000,
+                reference_price: PriceTicks::new(101).unwrap(),
+                default_limits: RiskLimits::NONE,
+            };
+            let catalog = Catalog::of(std::iter::once(spec), &assets);
+            let expected = format!(
+                "tick 0.5, lot 0.001, base BTC, {words}, maker fee -20 ppm, taker fee 100 ppm, collar 200000 ppm, band 300000 ppm, \
+                 reference price 50.5"
+            );
+            assert_eq!(catalog.iter().map(|listed| Security::of(listed).text).collect::<Vec<_>>(), [expected]);
+        }
+    }
 }

@@ -12,7 +12,7 @@ pub fn unlisted() -> Refusal {
     Refusal { reason: RejectReason::VenueNotReady, detail: Some(detail.into()), retry_after_ns: None }
 }
 
-/// All instruments, and the version of the engine, by which the log takes names of orders or does not.
+/// All instruments, and the version of the engine, by which orders have names or numbers from before names.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     listed: Vec<Listed>,
@@ -24,6 +24,8 @@ pub struct Catalog {
 pub struct Listed {
     /// Its definition.
     pub spec: InstrumentSpec,
+    /// The base asset.
+    pub base: Symbol,
     /// The quote asset: the Currency(15) of prices.
     pub currency: Symbol,
     /// How prices and sizes are written.
@@ -48,7 +50,7 @@ impl Catalog {
             let (base, quote) = (found(spec.base)?, found(spec.quote)?);
             let scale = InstrumentScale::of(&spec, base.decimals, quote.decimals).ok()?;
             let amounts = AssetScale::new(quote.decimals).ok()?;
-            Some(Listed { spec, currency: quote.symbol, scale, amounts })
+            Some(Listed { spec, base: base.symbol, currency: quote.symbol, scale, amounts })
         });
         Self { listed: listed.collect(), ..Self::default() }
     }

@@ -9,10 +9,11 @@
 //! - 10: up to ten letters, digits and hyphens, six bits each;
 //! - 11: any other text: the digest.
 //!
-//! They are the numbers of orders from then, and of those that enter while the log takes no names: before version 13 of the engine.
+//! They are the numbers of orders from then, and of those that enter before version 14 of the engine: while replicas may run, or go back
+//! to, a program that finds orders by no other numbers.
 
 use walras_gateway::{ClientOrder, NoClientOrder};
-use walras_types::{ClientOrderId, ContentDigest, EngineVersion};
+use walras_types::{ClientOrderId, ClientOrderName, ContentDigest, EngineVersion};
 
 /// Longest ClOrdID, in bytes.
 pub const CL_ORD_ID_BYTES_MAX: usize = 64;
@@ -64,8 +65,8 @@ pub fn id_of(text: &str) -> ClientOrderId {
     client_order(text).id
 }
 
-/// From this version of the engine on the log takes names of orders.
-const NAMES_SINCE: EngineVersion = EngineVersion(13);
+/// From this version of the engine on FIX gives names: the first that no program knows which gave other numbers.
+const NAMES_SINCE: EngineVersion = EngineVersion(14);
 
 /// What a ClOrdID is to the venue under a version of the engine.
 pub(crate) fn client_order_under(text: &str, version: EngineVersion) -> ClientOrder {
@@ -77,7 +78,12 @@ pub(crate) fn id_under(text: &str, version: EngineVersion) -> ClientOrderId {
     client_order_under(text, version).id
 }
 
-/// The number that stands for a text where the log takes no names.
+/// What the log has of a ClOrdID that a replacement gives, under a version of the engine: the text, if it is a name, or digits.
+pub(crate) fn replacement_under(text: &str, version: EngineVersion) -> Option<ClientOrderName> {
+    ClientOrderName::of_replacement(text.as_bytes()).filter(|_| version >= NAMES_SINCE)
+}
+
+/// The number that stands for a text before that.
 #[must_use]
 pub fn id_before(text: &str) -> ClientOrderId {
     if let Some(number) = number(text).filter(|number| number >> 62 == 0) {

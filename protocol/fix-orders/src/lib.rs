@@ -13,7 +13,7 @@
 //! - A command has the number of the message that asked for it. Numbers of other messages are filled, with commands that do nothing.
 //! - A connection hears of each report of its account once and in order, from the first one that the client has not received.
 //! - A client is told that its order was refused only once the log has that number.
-//! - An order has the number and the name that it would have by REST ([`client_order`]).
+//! - An order has the number and the name that it would have by REST ([`client_order`]). What a replacement calls it is FIX's alone.
 //! - What a session keeps of an order is bounded, however often that is replaced.
 //!
 //! *Start reading* at [`FixServer`].

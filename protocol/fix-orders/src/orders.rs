@@ -21,7 +21,7 @@ const GONE_MAX: usize = 4_096;
 /// Texts of orders that were not accepted yet.
 const NAMES_MAX: usize = 16_384;
 
-/// Orders that are not known, of which replaces gave texts.
+/// Orders that are not known, of which replaces gave texts, and which replaces are on their way to.
 const UNKNOWN_MAX: usize = 8_192;
 
 /// Most memory that the orders of a session take between its connections, in bytes.
@@ -66,6 +66,8 @@ pub(crate) struct Order {
     pub(crate) cl_ord_id: Box<str>,
     /// The ClOrdID that it entered with, where it has another one now.
     first: Option<Box<str>>,
+    /// The one that it had at an earlier connection, until the report of that replacement comes again.
+    later: Option<Box<str>>,
     pub(crate) instrument: InstrumentId,
     /// `None` where no report that is kept says it.
     pub(crate) side: Option<Side>,
@@ -98,6 +100,7 @@ impl Order {
             client_order_id: e.client_order_id,
             cl_ord_id,
             first: None,
+            later: None,
             instrument: e.instrument,
             side: Some(e.side),
             open: e.size,
@@ -120,6 +123,7 @@ impl Order {
             client_order_id,
             cl_ord_id,
             first: None,
+            later: None,
             instrument,
             side,
             open,
@@ -207,6 +211,8 @@ pub(crate) struct Orders {
     texts: Texts,
     /// Texts of orders that were not accepted yet, where they cannot be found from their numbers.
     names: BTreeMap<ClientOrderId, Box<str>>,
+    /// How many replaces of an order are on their way, on this connection.
+    replacing: BTreeMap<ClientOrderId, usize>,
     gone: VecDeque<OrderId>,
     /// Orders as another connection knew them.
     before: BTreeMap<OrderId, Order>,
@@ -253,6 +259,21 @@ impl Orders {
         self.named(cl_ord_id).is_some_and(is_it)
     }
 
+    /// Whether a replace of it was asked for that is not answered yet: by then it may have other terms.
+    pub(crate) fn is_being_replaced(&self, id: ClientOrderId) -> bool {
+        self.replacing.contains_key(&id)
+    }
+
+    /// A replace of it is answered.
+    fn end_replace(&mut self, id: ClientOrderId) {
+        if let Some(count) = self.replacing.get_mut(&id) {
+            *count -= 1;
+            if *count == 0 {
+                self.replacing.remove(&id);
+            }
+        }
+    }
+
     /// Remembers what a client calls its order until that is accepted, where the number does not say it.
     fn name(&mut self, asked: &NewAsked) {
         if text_of(asked.client_order_id) == *asked.cl_ord_id {
@@ -270,6 +291,9 @@ impl Orders {
             Asked::New(asked) => self.name(asked),
             Asked::Change(asked) if asked.kind == Change::Replace => {
                 let is_known = self.by_client.contains_key(&asked.client_order_id);
+                if is_known || self.replacing.len() < UNKNOWN_MAX {
+                    *self.replacing.entry(asked.client_order_id).or_default() += 1;
+                }
                 if is_known || self.texts.orders() < self.by_order.len() + UNKNOWN_MAX {
                     self.texts.ask(&asked.cl_ord_id, asked.client_order_id);
                 }
@@ -284,7 +308,10 @@ impl Orders {
             Asked::New(asked) => {
                 self.names.remove(&asked.client_order_id);
             }
-            Asked::Change(asked) if asked.kind == Change::Replace => self.texts.refuse(&asked.cl_ord_id, asked.client_order_id),
+            Asked::Change(asked) if asked.kind == Change::Replace => {
+                self.end_replace(asked.client_order_id);
+                self.texts.refuse(&asked.cl_ord_id, asked.client_order_id);
+            }
             Asked::Change(_) | Asked::Mass(..) | Asked::Filler => {}
         }
     }
@@ -304,6 +331,9 @@ impl Orders {
 
     /// As much of them as takes no more memory than this: older texts go first, then orders that are gone. `None` where that is not enough.
     pub(crate) fn within(mut self, bytes_max: usize) -> Option<Self> {
+        // The next connection does not hear which report answers which of them.
+        self.replacing.clear();
+        self.by_order.values_mut().for_each(|order| order.later = None);
         if self.bytes() > bytes_max {
             self.texts.thin();
         }
@@ -360,7 +390,10 @@ impl Orders {
         let text = text.or(expected).unwrap_or_else(|| text_of(e.client_order_id).into());
         let mut order = Order::of(e, text, terms);
         if let Some(before) = self.before.remove(&e.order_id) {
-            (order.cl_ord_id, order.first) = (before.cl_ord_id, before.first);
+            (order.cl_ord_id, order.later) = match before.first {
+                Some(first) => (first, Some(before.cl_ord_id)),
+                None => (before.cl_ord_id, None),
+            };
             (order.trigger, order.time_in_force, order.order_type) = (before.trigger, before.time_in_force, before.order_type);
         }
         let said = execution(ExecKind::New, &order, None, None);
@@ -404,18 +437,41 @@ impl Orders {
     }
 
     fn on_amended(&mut self, e: &OrderAmended, asked: Option<&Asked>, name: Option<Box<str>>) -> Option<Said> {
+        // The report of a replacement has the text that it gave; that of another amendment has the order's.
+        let (name, given) = match name {
+            Some(text) if id_of(&text) != e.client_order_id => (None, Some(text)),
+            name => (name, None),
+        };
         let names = (e.order_id, e.client_order_id, e.instrument);
         self.learn(names, name, Some(e.side), e.resting.open.max(SizeLots::ZERO));
+        let asked = asked.filter(|asked| is_of(asked, e.client_order_id));
+        if asked.is_some() {
+            self.end_replace(e.client_order_id);
+        }
         let order = self.by_order.get_mut(&e.order_id)?;
         let orig = order.cl_ord_id.clone();
         let mut open = e.resting.open.max(SizeLots::ZERO);
-        if let Some(Asked::Change(asked)) = asked.filter(|asked| is_of(asked, e.client_order_id)) {
-            let before = std::mem::replace(&mut order.cl_ord_id, asked.cl_ord_id.clone());
-            if order.first.is_none() {
-                order.first = Some(before);
+        let text = match (asked, given) {
+            (Some(Asked::Change(asked)), _) => {
+                order.later = None;
+                open = asked.open.unwrap_or(order.open);
+                Some(asked.cl_ord_id.clone())
             }
-            self.texts.take(&asked.cl_ord_id, e.client_order_id);
-            open = asked.open.unwrap_or(order.open);
+            // Another connection asked for it. What an earlier one of the session knew is kept.
+            (_, Some(given)) => {
+                if order.later.is_none() {
+                    self.texts.ask(&given, e.client_order_id);
+                } else if order.later.as_ref() == Some(&given) {
+                    order.later = None;
+                }
+                Some(given)
+            }
+            (_, None) => order.later.take(),
+        };
+        if let Some(text) = text {
+            self.texts.take(&text, e.client_order_id);
+            let before = std::mem::replace(&mut order.cl_ord_id, text);
+            order.first.get_or_insert(before);
         }
         order.open = open;
         order.size = SizeLots::new(order.cum.saturating_add(open.get()));
@@ -496,6 +552,7 @@ impl Orders {
             Some(Asked::Mass(cl_ord_id, kind)) => Some(Said::MassCancelRejected(cl_ord_id.clone(), *kind, e.reason)),
             Some(Asked::Change(asked)) if is_asked(asked.client_order_id) => {
                 if asked.kind == Change::Replace {
+                    self.end_replace(asked.client_order_id);
                     self.texts.refuse(&asked.cl_ord_id, asked.client_order_id);
                 }
                 Some(Said::CancelRejected(Box::new(CancelRejected {
@@ -562,6 +619,7 @@ impl Orders {
         if let Some(order) = order.filter(|order| self.by_client.get(&order.client_order_id) == Some(&oldest)) {
             self.by_client.remove(&order.client_order_id);
             self.texts.forget(order.client_order_id);
+            self.replacing.remove(&order.client_order_id);
         }
         Some(())
     }
@@ -661,7 +719,7 @@ mod tests {
             orders.on_event(&cancelled(number), None, None);
             assert!(orders.texts.len() <= ASKED_MAX + 1 && orders.by_order.len() <= GONE_MAX + 1, "at {number}");
         }
-        assert_eq!((orders.by_order.len(), orders.names.len()), (GONE_MAX + 1, 0));
+        assert_eq!((orders.by_order.len(), orders.names.len(), orders.replacing.len()), (GONE_MAX + 1, 0, 0));
         assert_eq!(orders.find("q19999", None).map(|order| order.order_id), Some(OrderId(QUOTE)));
         assert!(orders.find("q2", None).is_none() && orders.find("2", None).is_none(), "they are forgotten");
         let kept = orders.clone().within(REMEMBERED_BYTES_MAX).unwrap();
@@ -672,6 +730,27 @@ mod tests {
             orders.on_event(&accepted(number), None, None);
         });
         assert!(orders.within(REMEMBERED_BYTES_MAX).is_none());
+    }
+
+    /// What other connections call an order is known from reports, within the same bounds.
+    #[test]
+    fn replacements_of_which_reports_tell_are_kept_like_those_asked_here() {
+        let mut orders = Orders::default();
+        orders.on_event(&accepted(QUOTE), None, None);
+        let amended = |orders: &mut Orders, number: u64, name: Option<ClientOrderName>| {
+            let (_, amended) = replaced(number);
+            let Some(Said::Execution(said)) = orders.on_event(&amended, None, name) else { panic!("it is said") };
+            (said.cl_ord_id.to_string(), said.orig_cl_ord_id.map(String::from))
+        };
+        for number in 2..1_000 {
+            let [before, text] = [number - 1, number].map(|number| if number == 1 { "1".to_owned() } else { format!("q{number}") });
+            let said = amended(&mut orders, number, ClientOrderName::new(&text));
+            assert_eq!(said, (text, Some(before)));
+            assert!(orders.texts.len() <= ASKED_MAX + 1, "at {number}");
+        }
+        assert_eq!(["q999", "q968", "1", "q967"].map(|text| orders.find(text, None).is_some()), [true, true, true, false]);
+        // An amendment by another interface gives no text.
+        assert_eq!(amended(&mut orders, 1_000, None), ("q999".to_owned(), Some("q999".to_owned())));
     }
 
     #[test]

@@ -6,11 +6,13 @@ use walras_types::{
     AccountId, Amendment, ClientOrderId, ClientOrderName, ContentDigest, Display, EngineVersion, InstrumentId, OrderTerms,
     OrderType, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail,
 };
-use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand};
+use walras_wire::{
+    AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NamedAmend, NamedOrder, NewOrder, OrderCommand,
+};
 
 use crate::catalog::{Catalog, Listed};
-use crate::ids::{CL_ORD_ID_BYTES_MAX, client_order, client_order_under, id_before, id_under};
-use crate::orders::Orders;
+use crate::ids::{CL_ORD_ID_BYTES_MAX, client_order_under, id_under, replacement_under};
+use crate::orders::{Order, Orders};
 use crate::tags;
 
 /// What a client asked with a command: what its answer needs.
@@ -169,7 +171,8 @@ impl Requests<'_> {
     fn change(&self, message: &Message, kind: Change) -> Request {
         let text = |tag: i32| message.text(tag).unwrap_or_default();
         let (cl_ord_id, orig) = (text(tags::CL_ORD_ID), text(tags::ORIG_CL_ORD_ID));
-        let client_order_id = self.orders.id_of(orig, message.text(tags::ORDER_ID), self.catalog.version());
+        let version = self.catalog.version();
+        let client_order_id = self.orders.id_of(orig, message.text(tags::ORDER_ID), version);
         let mut asked = ChangeAsked { cl_ord_id: cl_ord_id.into(), orig_cl_ord_id: orig.into(), client_order_id, kind, open: None };
         let listed = self.listed(message);
         let instrument = listed.as_ref().ok().map(|listed| listed.spec.instrument);
@@ -181,7 +184,11 @@ impl Requests<'_> {
                 Change::Replace => {
                     let amendment = self.amendment(message, listed, client_order_id)?;
                     asked.open = amendment.size;
-                    OrderCommand::Amend(AmendOrder { account: self.account, instrument, amendment })
+                    let amend = AmendOrder { account: self.account, instrument, amendment };
+                    match replacement_under(cl_ord_id, version) {
+                        Some(name) => OrderCommand::AmendNamed(NamedAmend { amend, name }),
+                        None => OrderCommand::Amend(amend),
+                    }
                 }
             };
             Ok(Command::Order(command))
@@ -203,9 +210,11 @@ impl Requests<'_> {
             let text = "OrderQty(38) must be above what has traded: send an OrderCancelRequest(F) to cancel the rest";
             Fault::new(RejectReason::SizeOutOfRange, text)
         };
-        // What the order has need not be said again. But where another replace was asked for meanwhile, it may have something else by then.
+        // What the order has need not be said again. But where another replace was asked for meanwhile, it may have something else by then,
+        // whichever of its texts this one names.
         let orig = message.text(tags::ORIG_CL_ORD_ID);
-        let known = order.filter(|order| orig.is_none_or(|orig| *order.cl_ord_id == *orig));
+        let is_latest = |order: &Order| orig.is_none_or(|orig| *order.cl_ord_id == *orig);
+        let known = order.filter(|order| is_latest(order) && !self.orders.is_being_replaced(client_order_id));
         let size = Some(new_open.ok_or_else(too_small)?).filter(|new| known.is_none_or(|order| order.open != *new));
         let is_stop = order.is_some_and(|order| order.is_waiting);
         let optional = |tag: i32| message.text(tag).map(|text| listed.scale.parse_price(text)).transpose();
@@ -244,16 +253,10 @@ impl Requests<'_> {
     }
 }
 
-/// From this version of the engine on the log takes names of orders that cannot be carried out.
-const INVALID_NAMES_SINCE: EngineVersion = EngineVersion(14);
-
 /// What the log has of the ClOrdID of an order that cannot be carried out, under a version of the engine. Without names that is a number
 /// from which a short text comes back.
 pub(crate) fn named_invalid(cl_ord_id: &str, version: EngineVersion) -> (Option<ClientOrderId>, Option<ClientOrderName>) {
-    if version < INVALID_NAMES_SINCE {
-        return (Some(id_before(cl_ord_id)), None);
-    }
-    let ClientOrder { id, name } = client_order(cl_ord_id);
+    let ClientOrder { id, name } = client_order_under(cl_ord_id, version);
     (Some(id), name)
 }
 

@@ -11,8 +11,8 @@ use crate::request::{Asked, Change};
 use crate::tags;
 
 /// What to do about an order that a cancel or a replace does not find.
-const UNKNOWN_ORDER: &str = "no open order has this OrigClOrdID(41): it was filled or cancelled, or it was replaced since, at another \
-                             connection or more than 32 times: then name it by OrderID(37) too";
+const UNKNOWN_ORDER: &str = "no open order has this OrigClOrdID(41): it was filled or cancelled, or it was replaced since, more than \
+                             32 times or by a ClOrdID that is no name: then name it by OrderID(37) too";
 
 /// How things are said on one connection.
 #[derive(Clone, Copy)]

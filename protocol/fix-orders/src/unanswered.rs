@@ -35,7 +35,11 @@ impl Numbered {
         let (account, instrument) = (self.command.account(), self.command.instrument());
         let (reason, content) = match &self.command {
             Command::Order(
-                OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_) | OrderCommand::Amend(_),
+                OrderCommand::New(_)
+                | OrderCommand::NewNamed(_)
+                | OrderCommand::NewLinked(_)
+                | OrderCommand::Amend(_)
+                | OrderCommand::AmendNamed(_),
             ) => (reason, ContentDigest(self.seq)),
             Command::Invalid(invalid) if is_of_later => (invalid.reason, invalid.content),
             _ => return,

@@ -15,8 +15,8 @@ use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
 };
 use walras_types::{
-    AccountId, ClientOrderId, Display, InstrumentId, LogIndex, OrderId, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks,
-    SelfTrade, SessionId, SessionSeq, Side, SizeLots, TimeInForce, TimeNs, TradeId,
+    AccountId, ClientOrderId, InstrumentId, LogIndex, OrderId, OrderTerms, Ordinal, PriceTicks, SessionId, SessionSeq, Side,
+    SizeLots, TimeNs, TradeId,
 };
 use walras_wire::order_entry::{
     ClientMessage, Copies, FRAME_HEADER_BYTES, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role, Sealing, encode_client,
@@ -55,15 +55,7 @@ impl Host for Venue {
 }
 
 fn order(name: u64) -> Command {
-    let terms = OrderTerms {
-        side: Side::Buy,
-        size: SizeLots::new(5),
-        order_type: OrderType::Limit { price: PriceTicks::saturating(100), post_only: PostOnly::Off },
-        time_in_force: TimeInForce::GoodTillCancel,
-        display: Display::Full,
-        min_size: None,
-        self_trade: SelfTrade::CancelNewest,
-    };
+    let terms = OrderTerms::limit(Side::Buy, PriceTicks::saturating(100), SizeLots::new(5));
     let client_order_id = ClientOrderId(name);
     Command::Order(OrderCommand::New(NewOrder { account: AccountId(0), instrument: InstrumentId(0), client_order_id, terms }))
 }

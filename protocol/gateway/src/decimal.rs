@@ -49,10 +49,13 @@ impl Decimal {
 impl std::fmt::Display for Decimal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let decimals = usize::try_from(self.decimals).expect("a number of decimals is small");
-        let digits = format!("{:0>width$}", self.mantissa, width = decimals + 1);
-        let (whole, fraction) = digits.split_at(digits.len() - decimals);
         let sign = if self.is_negative { "-" } else { "" };
-        if fraction.is_empty() { write!(f, "{sign}{whole}") } else { write!(f, "{sign}{whole}.{fraction}") }
+        // A power of ten that does not fit is above each mantissa.
+        let (whole, fraction) = match 10_u128.checked_pow(self.decimals) {
+            Some(power) => (self.mantissa / power, self.mantissa % power),
+            None => (0, self.mantissa),
+        };
+        if decimals == 0 { write!(f, "{sign}{whole}") } else { write!(f, "{sign}{whole}.{fraction:0>decimals$}") }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 use walras_types::{AccountId, KeyTag, NonceFingerprint, NonceUse, RejectReason, TimeNs};
@@ -67,6 +68,31 @@ impl GatewayConfig {
         let unknown_to_ns = last_ns.saturating_add(self.stamp_ahead_ns_max);
         let stamps_from_ns = self.stamps_from_ns.max(unknown_to_ns.saturating_add(1));
         Self { stamps_from_ns, passed_ns: self.passed_ns.max(last_ns), ..self }
+    }
+
+    /// The time of day for keys, at a time of day.
+    fn time_ns(&self, now_ns: u64) -> u64 {
+        now_ns.max(self.passed_ns)
+    }
+
+    fn check_stamp(&self, now_ns: u64, stamp_ns: u64, age_ns_max: u64) -> Result<(), Refusal> {
+        let stale = |detail: String| Err(Refusal::with(RejectReason::TimestampStale, detail));
+        let age_ns = now_ns.saturating_sub(stamp_ns);
+        let ahead_ns = stamp_ns.saturating_sub(now_ns);
+        if age_ns > age_ns_max {
+            stale(format!("It is {} ms behind.", age_ns / 1_000_000))
+        } else if ahead_ns > self.stamp_ahead_ns_max {
+            stale(format!("It is {} ms ahead.", ahead_ns / 1_000_000))
+        } else if stamp_ns < self.stamps_from_ns {
+            let from_ns = self.stamps_from_ns;
+            let wait_ns = from_ns.saturating_sub(self.stamp_ahead_ns_max).saturating_sub(now_ns);
+            let wait = if wait_ns > 0 { format!("wait {} ms and ", wait_ns.div_ceil(1_000_000)) } else { String::new() };
+            stale(format!(
+                "The gateway has restarted and accepts timestamps from {from_ns} on: {wait}sign the request again with such a timestamp."
+            ))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -135,7 +161,11 @@ impl Allowance {
         match command {
             Command::Order(OrderCommand::Cancel(_) | OrderCommand::MassCancel(_) | OrderCommand::CancelAfter(_)) => Self::Cancels,
             Command::Order(
-                OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_) | OrderCommand::Amend(_),
+                OrderCommand::New(_)
+                | OrderCommand::NewNamed(_)
+                | OrderCommand::NewLinked(_)
+                | OrderCommand::Amend(_)
+                | OrderCommand::AmendNamed(_),
             ) => Self::Requests,
             Command::Instrument(_) | Command::Account(_) | Command::Session(_) | Command::BatchMarket(_) => Self::Requests,
             Command::Batch(_) | Command::Shard(_) | Command::Venue(_) | Command::Invalid(_) => Self::Requests,
@@ -146,8 +176,6 @@ impl Allowance {
 /// A signed request of another dialect: its signature covers a text, and the text holds the stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedText<'a> {
-    /// The key's id.
-    pub key: &'a str,
     /// What was signed. It stands for a nonce as well: the same text is accepted once.
     pub text: &'a [u8],
     /// Hexadecimal of an `hmac-sha256` key, whose secret is then its text in base64url; base64 with padding of an `ed25519` key.
@@ -218,11 +246,17 @@ struct Held {
     serial: u64,
 }
 
+impl Held {
+    fn check_expiry(&self, time_ns: u64) -> Result<(), Refusal> {
+        if self.record.has_expired(time_ns) { Err(Refusal::new(RejectReason::KeyExpired)) } else { Ok(()) }
+    }
+}
+
 /// API keys, remembered nonces and throttles.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     config: GatewayConfig,
-    keys: BTreeMap<KeyId, Held>,
+    keys: BTreeMap<KeyId, Arc<Held>>,
     next_serial: u64,
     nonces: NonceCache,
     /// By allowance.
@@ -257,7 +291,7 @@ impl Gateway {
         }
         let serial = self.next_serial;
         self.next_serial += 1;
-        self.keys.insert(record.key_id(), Held { record, serial });
+        self.keys.insert(record.key_id(), Arc::new(Held { record, serial }));
         Ok(())
     }
 
@@ -319,41 +353,17 @@ impl Gateway {
         self.source_throttles[from as usize].take(source, now_ns, cost).map_err(denied)
     }
 
-    /// Second of three steps: format, stamp and signature. It changes no state, so many threads may call it at once.
+    /// Second of three steps: format, stamp and signature. It changes no state.
     pub fn verify(&self, now_ns: u64, request: &Request<'_>, fields: Option<&AuthFields>) -> Result<Verified, Refusal> {
         let fields = fields.ok_or(Refusal::new(RejectReason::Unauthenticated))?;
-        let malformed = |detail| Refusal::with(RejectReason::Malformed, detail);
-        if [request.method, request.path].iter().any(|part| part.is_empty() || !part.bytes().all(|b| b.is_ascii_graphic())) {
-            return Err(malformed("Method and path are visible ASCII without spaces."));
-        }
-        let nonce = fields.nonce.as_str();
-        if nonce.is_empty() || nonce.len() > NONCE_LEN_MAX || !nonce.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(malformed("The nonce is 1 to 64 visible ASCII characters."));
-        }
-        let stamp_ns = parse_stamp(&fields.timestamp)
-            .ok_or_else(|| malformed("The timestamp is nanoseconds since the Unix epoch in digits, without leading zeros."))?;
-        self.check_stamp(now_ns.max(self.now_ns), stamp_ns, self.config.stamp_age_ns_max)?;
-        let held = self.holder(&fields.key)?;
-        let signed = signed_bytes(request, &fields.timestamp, nonce);
-        check_signature(held, &signed, &fields.signature, what_was_signed)?;
-        self.check_expiry(now_ns, held)?;
-        let key_id = held.record.key_id();
-        let until_ns = stamp_ns.saturating_add(self.config.stamp_age_ns_max);
-        Ok(Verified { key_id, key_serial: held.serial, stamp_ns, until_ns, fingerprint: Fingerprint::of(key_id, nonce) })
+        self.verifier(now_ns, &fields.key).verify(request, fields)
     }
 
-    /// The second of three steps for a text in another dialect.
-    pub fn verify_text(&self, now_ns: u64, request: &SignedText<'_>) -> Result<Verified, Refusal> {
-        let SignedText { key, text, signature, stamp_ns, age_ns_max } = *request;
-        self.check_stamp(now_ns.max(self.now_ns), stamp_ns, age_ns_max)?;
-        let held = self.holder(key)?;
-        if !held.record.credential().verifies_text(text, signature) {
-            return Err(Refusal::new(RejectReason::SignatureInvalid));
-        }
-        self.check_expiry(now_ns, held)?;
-        let key_id = held.record.key_id();
-        let until_ns = stamp_ns.saturating_add(age_ns_max);
-        Ok(Verified { key_id, key_serial: held.serial, stamp_ns, until_ns, fingerprint: Fingerprint::of_text(key_id, text) })
+    /// What takes this step for a request of one key without the gateway: many threads share that, and a signature takes a hundred times
+    /// as long as all the other checks.
+    #[must_use]
+    pub fn verifier(&self, now_ns: u64, key: &str) -> Verifier {
+        Verifier { held: self.holder(key).ok().cloned(), config: self.config, now_ns: now_ns.max(self.now_ns) }
     }
 
     /// A key's record.
@@ -374,7 +384,7 @@ impl Gateway {
         self.admit_source(now_ns, source, Allowance::Requests, 1)?;
         let held = self.holder(key)?;
         check_signature(held, signed, signature, what_a_logon_signs)?;
-        self.check_expiry(now_ns, held)?;
+        held.check_expiry(self.time_ns(now_ns))?;
         let (record, key_serial) = (&held.record, held.serial);
         let (key_id, account, permissions) = (record.key_id(), record.account(), record.permissions());
         let principal = Principal { key_id, key_serial, account, permissions };
@@ -383,7 +393,7 @@ impl Gateway {
         Ok(principal)
     }
 
-    fn holder(&self, key: &str) -> Result<&Held, Refusal> {
+    fn holder(&self, key: &str) -> Result<&Arc<Held>, Refusal> {
         KeyId::new(key).and_then(|key_id| self.keys.get(&key_id)).ok_or(Refusal::new(RejectReason::UnknownKey))
     }
 
@@ -404,7 +414,7 @@ impl Gateway {
             permissions: held.record.permissions(),
         };
         check_permission(principal.permissions, permission)?;
-        self.check_stamp(now_ns, verified.stamp_ns, verified.until_ns.saturating_sub(verified.stamp_ns))?;
+        self.config.check_stamp(now_ns, verified.stamp_ns, verified.until_ns.saturating_sub(verified.stamp_ns))?;
         self.nonces.expire(now_ns);
         self.nonces.check(verified.key_id, verified.fingerprint).map_err(refuse_nonce)?;
         self.take_key_token(now_ns, principal.key_serial, from, 1)?;
@@ -457,43 +467,72 @@ impl Gateway {
 
     /// The time of day for keys: never before what was known to have passed.
     fn time_ns(&self, now_ns: u64) -> u64 {
-        now_ns.max(self.now_ns).max(self.config.passed_ns)
+        self.config.time_ns(now_ns.max(self.now_ns))
     }
 
     fn held(&self, now_ns: u64, key_id: KeyId, serial: u64) -> Result<&Held, Refusal> {
         let held = self.keys.get(&key_id).filter(|held| held.serial == serial);
         let held = held.ok_or_else(|| Refusal::with(RejectReason::UnknownKey, "The key was removed."))?;
-        self.check_expiry(now_ns, held)?;
+        held.check_expiry(self.time_ns(now_ns))?;
         Ok(held)
-    }
-
-    fn check_expiry(&self, now_ns: u64, held: &Held) -> Result<(), Refusal> {
-        if self.has_expired(now_ns, &held.record) { Err(Refusal::new(RejectReason::KeyExpired)) } else { Ok(()) }
     }
 
     fn take_key_token(&mut self, now_ns: u64, serial: u64, from: Allowance, cost: u32) -> Result<(), Refusal> {
         let denied = |denied| Refusal::throttled(denied, "This key sends too much.");
         self.key_throttles[from as usize].take(serial, now_ns, cost).map_err(denied)
     }
+}
 
-    fn check_stamp(&self, now_ns: u64, stamp_ns: u64, age_ns_max: u64) -> Result<(), Refusal> {
-        let stale = |detail: String| Err(Refusal::with(RejectReason::TimestampStale, detail));
-        let age_ns = now_ns.saturating_sub(stamp_ns);
-        let ahead_ns = stamp_ns.saturating_sub(now_ns);
-        if age_ns > age_ns_max {
-            stale(format!("It is {} ms behind.", age_ns / 1_000_000))
-        } else if ahead_ns > self.config.stamp_ahead_ns_max {
-            stale(format!("It is {} ms ahead.", ahead_ns / 1_000_000))
-        } else if stamp_ns < self.config.stamps_from_ns {
-            let from_ns = self.config.stamps_from_ns;
-            let wait_ns = from_ns.saturating_sub(self.config.stamp_ahead_ns_max).saturating_sub(now_ns);
-            let wait = if wait_ns > 0 { format!("wait {} ms and ", wait_ns.div_ceil(1_000_000)) } else { String::new() };
-            stale(format!(
-                "The gateway has restarted and accepts timestamps from {from_ns} on: {wait}sign the request again with such a timestamp."
-            ))
-        } else {
-            Ok(())
+/// Checks signatures of one key, as a gateway knew it. It holds nobody up; what has changed meanwhile, [`Gateway::admit`] finds.
+#[derive(Clone, Debug)]
+pub struct Verifier {
+    /// `None` where there is no such key.
+    held: Option<Arc<Held>>,
+    config: GatewayConfig,
+    now_ns: u64,
+}
+
+impl Verifier {
+    /// Checks a request that names this key.
+    pub fn verify(&self, request: &Request<'_>, fields: &AuthFields) -> Result<Verified, Refusal> {
+        let malformed = |detail| Refusal::with(RejectReason::Malformed, detail);
+        if [request.method, request.path].iter().any(|part| part.is_empty() || !part.bytes().all(|b| b.is_ascii_graphic())) {
+            return Err(malformed("Method and path are visible ASCII without spaces."));
         }
+        let nonce = fields.nonce.as_str();
+        if nonce.is_empty() || nonce.len() > NONCE_LEN_MAX || !nonce.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(malformed("The nonce is 1 to 64 visible ASCII characters."));
+        }
+        let stamp_ns = parse_stamp(&fields.timestamp)
+            .ok_or_else(|| malformed("The timestamp is nanoseconds since the Unix epoch in digits, without leading zeros."))?;
+        let age_ns_max = self.config.stamp_age_ns_max;
+        self.config.check_stamp(self.now_ns, stamp_ns, age_ns_max)?;
+        let held = self.holder()?;
+        let signed = signed_bytes(request, &fields.timestamp, nonce);
+        check_signature(held, &signed, &fields.signature, what_was_signed)?;
+        self.verified(held, stamp_ns, age_ns_max, Fingerprint::of(held.record.key_id(), nonce))
+    }
+
+    /// Checks a text of another dialect.
+    pub fn verify_text(&self, request: &SignedText<'_>) -> Result<Verified, Refusal> {
+        let SignedText { text, signature, stamp_ns, age_ns_max } = *request;
+        self.config.check_stamp(self.now_ns, stamp_ns, age_ns_max)?;
+        let held = self.holder()?;
+        if !held.record.credential().verifies_text(text, signature) {
+            return Err(Refusal::new(RejectReason::SignatureInvalid));
+        }
+        self.verified(held, stamp_ns, age_ns_max, Fingerprint::of_text(held.record.key_id(), text))
+    }
+
+    fn holder(&self) -> Result<&Held, Refusal> {
+        self.held.as_deref().ok_or(Refusal::new(RejectReason::UnknownKey))
+    }
+
+    /// Of a signature that holds.
+    fn verified(&self, held: &Held, stamp_ns: u64, age_ns_max: u64, fingerprint: Fingerprint) -> Result<Verified, Refusal> {
+        held.check_expiry(self.config.time_ns(self.now_ns))?;
+        let until_ns = stamp_ns.saturating_add(age_ns_max);
+        Ok(Verified { key_id: held.record.key_id(), key_serial: held.serial, stamp_ns, until_ns, fingerprint })
     }
 }
 

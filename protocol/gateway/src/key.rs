@@ -1,8 +1,11 @@
 //! API keys: the venue's record of a key, and the holder's half.
 
+use std::sync::LazyLock;
+
 use base64ct::{Base64, Base64UrlUnpadded, Encoding};
+use curve25519_dalek::constants::EIGHT_TORSION;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signature, Signer, SigningKey, Verifier, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use walras_types::{AccountId, TimeNs};
@@ -181,6 +184,15 @@ impl std::fmt::Debug for Credential {
     }
 }
 
+/// Encodings of the curve's points of small order. A signature whose `R` is such a point may hold for several messages.
+static SMALL_ORDER: LazyLock<[[u8; 32]; 8]> = LazyLock::new(|| EIGHT_TORSION.map(|point| point.compress().to_bytes()));
+
+/// What [`VerifyingKey::verify_strict`] says of a key that is not weak, without decoding `R`: where a signature holds, `R` has the one encoding
+/// of its point, so a small order shows in its bytes. Decoding takes a root, some 250 multiplications.
+fn verifies_strictly(key: &VerifyingKey, message: &[u8], signature: &Signature) -> bool {
+    !SMALL_ORDER.contains(signature.r_bytes()) && key.verify(message, signature).is_ok()
+}
+
 /// A secret shared by the venue and a key's holder. Wiped when dropped.
 #[derive(Clone)]
 pub struct HmacSecret(Zeroizing<Vec<u8>>);
@@ -258,8 +270,9 @@ impl Credential {
     #[must_use]
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         match self {
-            Self::Ed25519(key) => ed25519_dalek::Signature::from_slice(signature)
-                .is_ok_and(|signature| key.verify_strict(message, &signature).is_ok()),
+            Self::Ed25519(key) => {
+                Signature::from_slice(signature).is_ok_and(|signature| verifies_strictly(key, message, &signature))
+            }
             Self::HmacSha256(secret) => secret.mac(message).verify_slice(signature).is_ok(),
             Self::RsaSha256(key) => key.verifies(message, signature),
         }
@@ -515,6 +528,10 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
+    use curve25519_dalek::edwards::EdwardsPoint;
+    use curve25519_dalek::scalar::Scalar;
+    use sha2::Sha512;
+
     use super::*;
 
     fn unhex(text: &str) -> Vec<u8> {
@@ -558,6 +575,24 @@ mod tests {
         }
         let public = SigningKey::from_bytes(&unhex(vectors[0].0).try_into().unwrap()).verifying_key();
         assert_eq!(hex(public.as_bytes()), "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
+    }
+
+    #[test]
+    fn a_signature_of_small_order_is_none() {
+        // The holder of a key that has a part of small order can make such signatures.
+        let secret = Scalar::from(7_u64);
+        let point = EdwardsPoint::mul_base(&secret) + EIGHT_TORSION[1];
+        let key = VerifyingKey::from_bytes(&point.compress().to_bytes()).unwrap();
+        for r in *SMALL_ORDER {
+            let signed = |message: u8| {
+                let hash = Sha512::new().chain_update(r).chain_update(key.as_bytes()).chain_update([message]).finalize();
+                Signature::from_components(r, (Scalar::from_bytes_mod_order_wide(&hash.into()) * secret).to_bytes())
+            };
+            let message = (0..=u8::MAX).find(|message| key.verify(&[*message], &signed(*message)).is_ok()).unwrap();
+            let signature = signed(message);
+            assert!(key.verify_strict(&[message], &signature).is_err());
+            assert!(!Credential::Ed25519(key).verifies(&[message], &signature.to_bytes()));
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ mod throttle;
 pub use admission::{Admission, Admitted, ConnectionNumber, Leaves, NoPlace, Places, Standing};
 pub use client_order::{ClientOrder, NoClientOrder};
 pub use decimal::Decimal;
-pub use gate::{Allowance, Gateway, GatewayConfig, Principal, Refusal, SignedText, SourceId, Verified};
+pub use gate::{Allowance, Gateway, GatewayConfig, Principal, Refusal, SignedText, SourceId, Verified, Verifier};
 pub use key::{Algorithm, ClientKey, Credential, KeyError, KeyRecord, Permission, Permissions};
 pub use key_id::KeyId;
 pub use key_sharing::{KeyJournal, KeyLinks, KeysLacking, NewKeys};

@@ -124,18 +124,20 @@ impl Step {
 
     /// Parses `text` into a number of steps between `min` and `max`.
     fn count(self, quantity: Quantity, text: &str, min: u64, max: u64) -> Result<u64, QuantityError> {
-        let out_of_range = QuantityError::OutOfRange { quantity, min: self.times(min).minimal(), max: self.times(max).minimal() };
+        // The bounds' digits are counted by divisions of 128 bits, for errors alone.
+        let out_of_range =
+            || QuantityError::OutOfRange { quantity, min: self.times(min).minimal(), max: self.times(max).minimal() };
         let not_on_step = QuantityError::NotOnStep { quantity, step: self.size() };
         let scaled = parse_scaled(text, self.decimals).map_err(|fault| match fault {
             Fault::Malformed => QuantityError::Malformed(quantity),
             Fault::TooFine => not_on_step,
-            Fault::TooLarge => out_of_range,
+            Fault::TooLarge => out_of_range(),
         })?;
         if !scaled.is_multiple_of(self.mantissa) {
             return Err(not_on_step);
         }
         let count = u64::try_from(scaled / self.mantissa).ok();
-        count.filter(|count| (min..=max).contains(count)).ok_or(out_of_range)
+        count.filter(|count| (min..=max).contains(count)).ok_or_else(out_of_range)
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn put_feeds(w: &mut Writer<'_>, batches: &[BatchFeed]) {
     batches.iter().for_each(|feed| put_feed(w, feed));
 }
 
-/// What comes last of market data.
+/// What comes behind the feeds: offers, their fills and what came of the last transactions.
 pub(crate) fn put_offers(w: &mut Writer<'_>, offers: &Offers) {
     put_count(w, offers.standing().count());
     for (account, of) in offers.standing() {
@@ -41,6 +41,10 @@ pub(crate) fn put_offers(w: &mut Writer<'_>, offers: &Offers) {
         put_count(w, outcomes.len());
         outcomes.for_each(|outcome| put_outcome(w, &outcome));
     }
+}
+
+/// What comes last: what came of older transactions.
+pub(crate) fn put_older(w: &mut Writer<'_>, offers: &Offers) {
     put_count(w, offers.older().count());
     for (account, parts) in offers.older() {
         account.put(w);
@@ -51,7 +55,7 @@ pub(crate) fn put_offers(w: &mut Writer<'_>, offers: &Offers) {
     }
 }
 
-/// What [`put_feeds`] and [`put_offers`] wrote; without older outcomes where the version had none.
+/// What [`put_feeds`], [`put_offers`] and [`put_older`] wrote; without older outcomes where the version had none.
 pub(crate) fn get(r: &mut Reader<'_>, has_older: bool) -> Result<(Vec<BatchFeed>, Offers), DecodeError> {
     let mut batches = Vec::new();
     for id in 0..r.u32()? {
@@ -308,7 +312,7 @@ fn get_outcome(r: &mut Reader<'_>) -> Result<TransactionOutcome, DecodeError> {
 
 #[cfg(test)]
 mod tests {
-    use walras_types::DropReason;
+    use walras_types::{DropReason, EngineVersion};
 
     use super::*;
     use crate::MarketData;
@@ -384,5 +388,18 @@ mod tests {
         for end in 0..bytes.len() {
             assert!(MarketData::restore(&bytes[..end]).is_err(), "cut at {end}");
         }
+        // Programs that know no engine version from 14 on read version 6.
+        let mut without = Vec::new();
+        data.snapshot_under(EngineVersion(13), &mut without);
+        assert_eq!(without[7], 6);
+        let before = MarketData::restore(&without).expect("it is read too");
+        let sold = |data: &MarketData| {
+            [4, 2, 1].map(|number| data.offers.outcome(account, TransactionSeq(number))?.offer.map(|offer| offer.sold))
+        };
+        assert_eq!(sold(&again), [Some(amount(1)), Some(amount(3)), Some(amount(3))]);
+        assert_eq!(sold(&before), [Some(amount(1)), Some(Amount::ZERO), None]);
+        let mut under = Vec::new();
+        data.snapshot_under(EngineVersion(14), &mut under);
+        assert_eq!(under, bytes);
     }
 }

@@ -11,9 +11,9 @@ use walras_types::{
     AccountId, ClientOrderId, ClientOrderName, InstrumentId, LogIndex, OrderId, OrderTerms, PriceTicks, Side, SizeLots, TimeNs,
 };
 use walras_wire::codec::{Reader, Wire, Writer};
-use walras_wire::{CancelReason, Command, DecodeError, Event, NewOrder, OrderCommand, OrderEvent, Resting, Traded};
+use walras_wire::{CancelReason, Command, DecodeError, Event, NewOrder, OrderEvent, Resting, Traded};
 
-use crate::private::{Fill, FillRole};
+use crate::private::Fill;
 use crate::records::{AccountRecord, EndedOrder, OrderEnd, RecordId, Recorded, get_u128, put_u128};
 
 /// The past of an open order.
@@ -143,7 +143,8 @@ impl OrderHistories {
                 self.enters(e.order_id, e.price, e.resting);
                 let Some(about) = self.about_mut(e.order_id) else { return };
                 (about.price, about.changed) = (e.price, entry.time);
-                if let Some(Command::Order(OrderCommand::Amend(amend))) = entry.command
+                if let Some(Command::Order(order)) = entry.command
+                    && let Some(amend) = order.amended()
                     && (amend.account, amend.instrument) == (e.account, e.instrument)
                     && amend.amendment.client_order_id == e.client_order_id
                 {
@@ -173,39 +174,21 @@ impl OrderHistories {
     }
 
     fn on_trade(&mut self, entry: &mut Entry<'_>, e: &Traded) {
-        let parties = if entry.incoming == Some(e.taker.order_id) {
-            [(&e.maker, e.taker_side.opposite(), FillRole::Maker), (&e.taker, e.taker_side, FillRole::Taker)]
-        } else {
-            [(&e.maker, Side::Buy, FillRole::Auction), (&e.taker, Side::Sell, FillRole::Auction)]
-        };
-        for (party, side, role) in parties {
-            let name = self.get(party.order_id).and_then(|history| history.about?.name);
-            let fill = Fill {
-                instrument: e.instrument,
-                trade_id: e.trade_id,
-                time: entry.time,
-                order_id: party.order_id,
-                client_order_id: party.client_order_id,
-                name,
-                side,
-                price: e.price,
-                size: e.size,
-                fee: party.fee,
-                open: party.open,
-                role,
-            };
-            entry.record(party.account, AccountRecord::Fill(fill));
-            if let Some(history) = self.get_mut(party.order_id) {
+        let taker_side = (entry.incoming == Some(e.taker.order_id)).then_some(e.taker_side);
+        for (account, mut fill) in Fill::both(e, entry.time, taker_side) {
+            fill.name = self.get(fill.order_id).and_then(|history| history.about?.name);
+            entry.record(account, AccountRecord::Fill(fill));
+            if let Some(history) = self.get_mut(fill.order_id) {
                 history.filled = SizeLots::new(history.filled.get().saturating_add(e.size.get()));
                 let value = u128::from(e.price.get().unsigned_abs()) * u128::from(e.size.get());
                 history.filled_tick_lots = history.filled_tick_lots.saturating_add(value);
                 if let Some(about) = &mut history.about {
-                    about.fee = about.fee.saturating_add(party.fee);
+                    about.fee = about.fee.saturating_add(fill.fee);
                     about.changed = entry.time;
                 }
             }
-            if party.open.is_zero() {
-                self.end(entry, party.order_id, SizeLots::ZERO, OrderEnd::Filled);
+            if fill.open.is_zero() {
+                self.end(entry, fill.order_id, SizeLots::ZERO, OrderEnd::Filled);
             }
         }
     }

@@ -54,8 +54,8 @@ fn queue_changes((old, was): (usize, &[PublicOrder]), (new, is): (usize, &[Publi
     // Up to here the queue before is compared. Orders keep their places as long as they come in the order that they had.
     let (mut compared, mut keep_places) = (0, true);
     for (order, position) in is.iter().zip(new + 1..) {
-        let kept = was[compared..].iter().position(|other| keep_places && other.order_id == order.order_id);
-        match kept {
+        let place = || was[compared..].iter().position(|other| other.order_id == order.order_id);
+        match keep_places.then(place).flatten() {
             Some(skipped) => {
                 let at = compared + skipped;
                 out.extend((compared..at).map(removed));

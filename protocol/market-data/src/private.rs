@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use walras_types::{
     AccountId, AssetId, ClientOrderId, ClientOrderName, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId,
 };
-use walras_wire::{
-    AccountEvent, AccountStatus, BatchEvent, CancelReason, Event, OrderEvent, Rejected, Resting, TradeParty, Traded,
-};
+use walras_wire::{AccountEvent, AccountStatus, BatchEvent, CancelReason, Event, OrderEvent, Rejected, Resting, Traded};
 
 use crate::market::MarketData;
 use crate::offers::OfferChange;
@@ -53,6 +51,34 @@ pub struct Fill {
     pub open: SizeLots,
     /// Its part.
     pub role: FillRole,
+}
+
+impl Fill {
+    /// What a trade is to the account of its maker and to that of its taker, without the names that are texts. `taker_side` is that of the
+    /// order that came in; in an uncross none did.
+    pub(crate) fn both(e: &Traded, time: TimeNs, taker_side: Option<Side>) -> [(AccountId, Self); 2] {
+        let [maker, taker] = match taker_side {
+            Some(side) => [(side.opposite(), FillRole::Maker), (side, FillRole::Taker)],
+            None => [(Side::Buy, FillRole::Auction), (Side::Sell, FillRole::Auction)],
+        };
+        [(&e.maker, maker), (&e.taker, taker)].map(|(party, (side, role))| {
+            let fill = Self {
+                instrument: e.instrument,
+                trade_id: e.trade_id,
+                time,
+                order_id: party.order_id,
+                client_order_id: party.client_order_id,
+                name: None,
+                side,
+                price: e.price,
+                size: e.size,
+                fee: party.fee,
+                open: party.open,
+                role,
+            };
+            (party.account, fill)
+        })
+    }
 }
 
 /// What changed for one account.
@@ -171,7 +197,11 @@ impl MarketData {
                     resting: e.resting,
                 },
             )),
-            OrderEvent::Traded(e) => self.fills(e, out),
+            OrderEvent::Traded(e) => {
+                // Histories have names that are texts.
+                let taker_side = self.is_incoming(e.taker.order_id).then_some(e.taker_side);
+                out.extend(Fill::both(e, self.time(), taker_side).map(|(account, fill)| (account, AccountDelta::Filled(fill))));
+            }
             OrderEvent::Cancelled(e) => out.push((
                 e.account,
                 AccountDelta::Cancelled {
@@ -224,34 +254,6 @@ impl MarketData {
             | BatchEvent::Closed(_)
             | BatchEvent::Cleared(_)
             | BatchEvent::ClearingRejected(_) => {}
-        }
-    }
-
-    fn fills(&self, e: &Traded, out: &mut Vec<(AccountId, AccountDelta)>) {
-        let fill = |party: &TradeParty, side, role| {
-            let fill = Fill {
-                instrument: e.instrument,
-                trade_id: e.trade_id,
-                time: self.time(),
-                order_id: party.order_id,
-                client_order_id: party.client_order_id,
-                // Histories have it.
-                name: None,
-                side,
-                price: e.price,
-                size: e.size,
-                fee: party.fee,
-                open: party.open,
-                role,
-            };
-            (party.account, AccountDelta::Filled(fill))
-        };
-        if self.is_incoming(e.taker.order_id) {
-            out.push(fill(&e.maker, e.taker_side.opposite(), FillRole::Maker));
-            out.push(fill(&e.taker, e.taker_side, FillRole::Taker));
-        } else {
-            out.push(fill(&e.maker, Side::Buy, FillRole::Auction));
-            out.push(fill(&e.taker, Side::Sell, FillRole::Auction));
         }
     }
 }

@@ -4,11 +4,11 @@
 //! Taken between two log entries; market data's with the engine's snapshot of the same entry, in which the books are. One encoding per
 //! state (orders by id). Which levels changed since the last take is not kept: after a restore every reader needs a snapshot of its book.
 
-use walras_types::{AccountId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradingPhase};
+use walras_types::{AccountId, EngineVersion, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradingPhase};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::{DecodeError, Uncrossed};
 
-use crate::batch_snapshot::{put_feeds, put_offers};
+use crate::batch_snapshot::{put_feeds, put_offers, put_older};
 use crate::book::{PublicBook, Standing};
 use crate::books::PublicBooks;
 use crate::candles::{Candle, Interval};
@@ -25,6 +25,8 @@ const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 7 };
 /// Versions before that are read.
 const WITHOUT_VALUES: u8 = 5;
 const WITHOUT_OLDER_OUTCOMES: u8 = 6;
+/// From this version of the engine on older outcomes are written: all programs that know it read them.
+const OLDER_OUTCOMES_SINCE: EngineVersion = EngineVersion(14);
 const PUBLIC_BOOKS: Kind = Kind { name: *b"WLRSPB\0", version: 1 };
 
 struct Kind {
@@ -77,8 +79,18 @@ impl From<DecodeError> for RestoreError {
 impl MarketData {
     /// Appends the whole state to `out`.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
+        self.put(out, MARKET_DATA.version);
+    }
+
+    /// As [`MarketData::snapshot`] while this version of the engine is in force: as programs read it that know no later one. Before 14
+    /// these know no outcomes of older transactions, and offers of such are restored as if they had not traded yet.
+    pub fn snapshot_under(&self, version: EngineVersion, out: &mut Vec<u8>) {
+        self.put(out, if version < OLDER_OUTCOMES_SINCE { WITHOUT_OLDER_OUTCOMES } else { MARKET_DATA.version });
+    }
+
+    fn put(&self, out: &mut Vec<u8>, version: u8) {
         let w = &mut Writer(out);
-        MARKET_DATA.put(w);
+        Kind { version, ..MARKET_DATA }.put(w);
         w.u64(self.log_index().0);
         self.time.put(w);
         w.u64(self.trade_count);
@@ -106,6 +118,9 @@ impl MarketData {
         }
         put_feeds(w, &self.batches);
         put_offers(w, &self.offers);
+        if version > WITHOUT_OLDER_OUTCOMES {
+            put_older(w, &self.offers);
+        }
     }
 
     /// The state that `bytes` are.

@@ -158,6 +158,18 @@ impl Keeper {
         }
     }
 
+    /// The same one before it began, for a sender that knows of relays that answered nothing lately: the first view is without them, so
+    /// that nobody waits for their word. One that answers is in again after a while.
+    #[must_use]
+    pub fn without(mut self, silent: &BTreeSet<u32>) -> Self {
+        for node in silent {
+            if let Some(relay) = self.relays.get_mut(*node as usize) {
+                relay.out = Some(OutBecause::Silent);
+            }
+        }
+        self
+    }
+
     /// By which packets go.
     #[must_use]
     pub fn live(&self) -> &Live {
@@ -395,6 +407,30 @@ mod tests {
             self.keeper.on_silent(self.now_ns, node, &mut effects);
             self.carry_out(effects);
         }
+    }
+
+    /// Two neighbours are gone when another leader begins. The sibling of the second one is the first.
+    #[test]
+    fn a_sender_that_knows_who_is_silent_has_its_first_view_at_once() {
+        let tree = Tree::of_layers(vec![3, 9]).unwrap();
+        let first_view = |silent: &[u32]| {
+            let silent: BTreeSet<u32> = silent.iter().copied().collect();
+            let keeper = Keeper::new(&tree, KeeperSettings::default(), 0, 1_000).without(&silent);
+            let (dead, deaf, used) = (BTreeSet::from([0, 1]), BTreeSet::new(), Vec::new());
+            let mut run = Run { keeper, dead, deaf, now_ns: 0, used };
+            while run.used.is_empty() {
+                run.run_ms(1);
+            }
+            run
+        };
+        let mut run = first_view(&[0, 1, 77]);
+        assert_eq!(std::mem::take(&mut run.used), [(2, vec![0, 1])]);
+        let (knew_nothing_ms, _) = first_view(&[]).used[0];
+        assert!(knew_nothing_ms >= KeeperSettings::default().agree_ns / MS, "it waits for both: {knew_nothing_ms} ms");
+        // They were silent for a moment only.
+        run.dead.clear();
+        run.run_ms(700);
+        assert_eq!(run.used.pop().map(|(_, out)| out), Some(vec![]));
     }
 
     #[test]

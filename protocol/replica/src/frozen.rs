@@ -2,9 +2,12 @@
 
 use walras_engine::{Engine, Frozen, snapshot_hash};
 use walras_market_data::MarketData;
+use walras_types::EngineVersion;
 
 /// Everything that a snapshot holds.
 pub struct FrozenState {
+    /// In force: every program that knows it can read the snapshot.
+    version: EngineVersion,
     engine: Frozen,
     market: MarketData,
     others: Vec<WritePart>,
@@ -16,15 +19,15 @@ pub type WritePart = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
 impl FrozenState {
     /// Keeps what is large by copying or sharing it.
     pub fn new(engine: &mut Engine, market: &MarketData, others: Vec<WritePart>) -> Self {
-        Self { engine: engine.freeze(), market: market.clone(), others }
+        Self { version: engine.version(), engine: engine.freeze(), market: market.clone(), others }
     }
 
     /// The parts one after the other, each behind its length.
     pub fn encode(self) -> Vec<u8> {
-        let Self { engine, market, others } = self;
+        let Self { version, engine, market, others } = self;
         // First, for what these share with the running venue is copied there when it changes meanwhile.
         let mut rest = Vec::new();
-        put(&mut rest, |out| market.snapshot(out));
+        put(&mut rest, |out| market.snapshot_under(version, out));
         drop(market);
         for part in others {
             put(&mut rest, part);

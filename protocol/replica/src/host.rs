@@ -318,7 +318,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
     fn applied(&mut self, engine: &Engine, mut applied: AppliedEntry<'_, Origin>) {
         let (log_index, time) = (applied.entry.log_index, applied.entry.time);
         let Self { derived, deltas, names, probe, fair, publishing, .. } = self;
-        names.take(&derived.histories, applied.entry.content.command(), applied.events);
+        names.take(engine.version(), &derived.histories, applied.entry.content.command(), applied.events);
         if let Err(error) = derived.on_entry(engine, applied.entry, applied.events, deltas) {
             probe.inconsistent(error);
         }

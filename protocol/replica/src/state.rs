@@ -126,7 +126,7 @@ impl State {
     pub fn apply(&mut self, entry: &Entry) -> Result<(), Inconsistency> {
         let (mut events, mut deltas, mut names) = (Vec::new(), Vec::new(), EntryNames::default());
         entry.apply(&mut self.engine, &mut events);
-        names.take(&self.derived.histories, entry.content.command(), &events);
+        names.take(self.engine.version(), &self.derived.histories, entry.content.command(), &events);
         for (event, names) in names.with(&events) {
             self.reports.on_named_event(entry.log_index, entry.time, event, names, |_, _, _| ());
         }
@@ -218,8 +218,11 @@ impl<'b> Parts<'b> {
 
 #[cfg(test)]
 mod tests {
-    use walras_types::{LogIndex, SizeLots, TimeNs};
-    use walras_wire::{CancelReason, OrderAccepted, OrderCancelled, Resting};
+    use walras_types::{EngineVersion, LogIndex, OrderTerms, PriceTicks, SizeLots, TimeNs};
+    use walras_wire::{
+        AccountCommand, CancelReason, Command, NamedOrder, NewOrder, OrderAccepted, OrderCancelled, OrderCommand, Resting,
+        VenueCommand,
+    };
 
     use super::*;
     use crate::frozen::split_part;
@@ -296,6 +299,39 @@ mod tests {
         assert_eq!(State::decode(&joined(&parts[..4]), settings).unwrap().derived.histories, OrderHistories::default());
         assert!(State::decode(&none[..none.len() - 1], settings).is_err(), "a part is cut short");
         assert!(State::decode(&joined(&parts[..3]), settings).is_err());
+    }
+
+    /// Before version 14 is in force, programs that do not know it read them: those of replicas that wait for their upgrade, or go back.
+    #[test]
+    fn a_snapshot_is_written_as_programs_of_the_version_in_force_read_it() {
+        let settings = ReportSettings::default();
+        let instrument = walras_types::InstrumentId(0);
+        let new = NewOrder {
+            account: AccountId(0),
+            instrument,
+            client_order_id: walras_types::ClientOrderId(1 << 63),
+            terms: OrderTerms::limit(walras_types::Side::Buy, PriceTicks::MIN, SizeLots::new(5)),
+        };
+        let named = NamedOrder::new(&new, ClientOrderName::new("bid-7").unwrap());
+        let forms = [13, 14].map(|version| {
+            let mut state = State::genesis(settings);
+            let commands = [
+                Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(version))),
+                Command::Account(AccountCommand::Create(AccountId(0))),
+                Command::Order(OrderCommand::NewNamed(named)),
+            ];
+            for (log_index, command) in (1..).zip(commands) {
+                let (log_index, time) = (LogIndex(log_index), TimeNs(log_index));
+                state.apply(&Entry { log_index, time, ordinal: None, key: None, nonce: None, content: command.into() }).unwrap();
+            }
+            let State { mut engine, derived, reports } = state;
+            assert_eq!(reports.report_seq(AccountId(0)), 2, "it is there, and there is no such instrument");
+            let bytes = State::freeze(&mut engine, &derived, &reports).encode();
+            assert!(State::decode(&bytes, settings).is_ok());
+            let parts = parts(&bytes);
+            (parts[1][7], parts[3][..2].to_vec())
+        });
+        assert_eq!(forms, [(6, vec![1, 0]), (7, vec![2, 0])], "market data and reports");
     }
 
     #[test]

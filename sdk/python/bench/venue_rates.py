@@ -1,12 +1,15 @@
-"""How many orders a second a venue in the process takes: from an array, and one call at a time. With it hftbacktest, if installed.
+"""How many orders a second a venue in the process takes: from an array, and one call at a time. Next to it hftbacktest and ABIDES.
 
-    python sdk/python/bench/venue_rates.py [--orders 1000000] [--rounds 5] [--seed 1]
+    python sdk/python/bench/venue_rates.py [--orders 1000000] [--rounds 5] [--seed 1] [--abides FOLDER]
 
 Ours is built in release (`make python`, then the wheel's environment). The same seeded flow goes to each: limit orders around a middle that
-walks, a fifth cancels, 64 accounts, about a third of the orders trade. A figure counts orders and cancels, those that are refused too, and
-the peer gets the same ones as ours one by one: the first fifth of the flow. Each is the median of the rounds, taken in turn; every answer
-is checked: our ways must end in the same state. What the peers do less of is printed with them. ABIDES is no peer here: it is not
-packaged on PyPI, and would have to be built from its repository.
+walks, a fifth cancels, 64 accounts, about a third of the orders trade. A figure counts orders and cancels, those that are refused too. Each
+is the median of the rounds; every answer is checked: our ways must end in the same state.
+
+What goes to ours one by one is the first fifth of the flow. hftbacktest, where it is installed, gets the same; what it does less of is
+printed with it. ABIDES is not on PyPI: FOLDER is a checkout of its public repository (abides-jpmc-public of jpmorganchase, on GitHub), and
+pandas and scipy are installed for it. Its order book gets those of the first fifth that both treat alike (`orders_alike` says which), and
+ours is measured on the same ones again. Both must make the same trades and refuse as many cancels.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import abides_book
 import numpy as np
 
 import walras
@@ -113,6 +117,26 @@ def by_decimals(rows: Any) -> tuple[float, Any]:
     return time.perf_counter() - begun, (v.state_hash(), trades, refused)
 
 
+def compared_with_abides(abides: abides_book.Abides, few: Any, rounds: int) -> dict[str, Any]:
+    """Figures by name. Both get the orders that both treat alike, and must make the same trades of them."""
+    rows = abides_book.orders_alike(few)
+    array_s, answer = timed(rounds, lambda: from_array(rows))
+    calls_s, called = timed(rounds, lambda: by_calls(rows))
+    assert called == answer, "one array and a call each came to different states"
+    theirs_s, (their_trades, their_refused) = timed(rounds, lambda: abides_book.by_abides(abides, rows))
+    trades = venue().run(rows).trades
+    ours = [trades[name].tolist() for name in ("maker_client_order_id", "taker_client_order_id", "size")]
+    assert list(zip(*ours)) == their_trades, f"ABIDES made other trades than ours: {len(their_trades)}, ours {len(trades)}"
+    assert answer[2] == their_refused, f"ABIDES refused {their_refused} of {len(rows)} orders and cancels, ours {answer[2]}"
+    lots = sum(size for _, _, size in their_trades)
+    figures = {"walras, one array (the orders of ABIDES)": array_s, "walras, a call each (the orders of ABIDES)": calls_s, "ABIDES, its order book": theirs_s}
+    found = {}
+    for name, seconds in figures.items():
+        found[name] = {"orders_per_s": round(len(rows) / seconds), "trades": len(trades), "lots": lots, "refused": their_refused}
+        print(f"{name:65} {len(rows) / seconds:12,.0f} orders/s   {len(trades):,} trades, {their_refused:,} refused")
+    return found
+
+
 def machine() -> dict[str, Any]:
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
     here = pathlib.Path(__file__).parent
@@ -132,7 +156,9 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--abides", type=pathlib.Path, help="the folder of a checkout of ABIDES")
     args = parser.parse_args()
+    abides = abides_book.load(args.abides) if args.abides else None
     report: dict[str, Any] = {**machine(), "orders": args.orders, "rounds": args.rounds, "seed": args.seed, "figures": {}}
     rows = flow(args.orders, args.seed)
     few = rows[: max(args.orders // 5, 1)]
@@ -155,6 +181,11 @@ def main() -> None:
         report["figures"].update(hftbacktest_rates(rows, few, args.rounds, venue()))
     else:
         print("hftbacktest is not installed: pip install hftbacktest")
+    if abides:
+        report["abides"] = abides.name
+        report["figures"].update(compared_with_abides(abides, few, args.rounds))
+    else:
+        print("ABIDES is not measured: --abides FOLDER names a checkout of it")
     print(json.dumps(report))
 
 

@@ -310,7 +310,11 @@ impl Session {
     }
 
     fn submit_mass_cancel(&mut self, now_ns: u64, account: u32, instrument: Option<u32>, side: Option<u8>) -> PyResult<u64> {
-        let side = side.and_then(|side| Side::BOTH.get(usize::from(side)).copied());
+        let of = |side: u8| {
+            let wrong = || PyValueError::new_err(format!("side: {side} is none: give 0 for buy, 1 for sell, or None for both"));
+            Side::BOTH.get(usize::from(side)).copied().ok_or_else(wrong)
+        };
+        let side = side.map(of).transpose()?;
         let cancel = MassCancel { account: AccountId(account), instrument: instrument.map(InstrumentId), side };
         self.submit(now_ns, OrderCommand::MassCancel(cancel))
     }

@@ -49,6 +49,9 @@ class Planned:
         self.refuses: dict[int, int] = {}
         #: So many it takes, then its batch is full; the next request finds ``later`` collecting.
         self.room, self.later = 1_000_000, 0
+        #: So many requests with transactions it takes without an answer, and so many looks at transactions it does not answer.
+        self.lost_answers, self.lost_looks = 0, 0
+        self.outcomes: list[dict[str, str]] = []
         #: Whether it says nothing about its markets, and how often it was asked.
         self.is_down, self.asks = False, 0
         self.sent: list[list[Sent]] = []
@@ -69,13 +72,15 @@ class Planned:
         if path.startswith("/v1/account"):
             return {"account_id": 2, "next_sequence": "1"}
         if path.startswith("/v1/transactions"):
-            return {"transactions": []}
+            self.lost_looks -= 1
+            return {"transactions": self.outcomes} if self.lost_looks < 0 else None
         sent = [read(bytes.fromhex(each)) for each in body["transactions"]]
         self.sent.append(sent)
         results = [self._result(each) for each in sent]
         if self.room <= 0:
             self.room, self.collecting = 1_000_000, self.later
-        return {"results": results}
+        self.lost_answers -= 1
+        return {"results": results} if self.lost_answers < 0 else None
 
     def _result(self, sent: Sent) -> Any:
         code = self.refuses.get(sent.sequence, 0)
@@ -257,3 +262,13 @@ def test_a_chain_that_no_block_has_is_sent_again_as_it_is_and_not_at_all_where_o
     planned.refuses[1] = DUPLICATE
     assert codes(main.send(PAYMENT, PAYMENT, joined=True)) == [DUPLICATE, BATCH_FULL]
     assert len(planned.sent) == 1
+
+
+def test_what_was_taken_without_an_answer_is_looked_for_until_the_venue_says_it(served: Served) -> None:
+    planned, main = served.planned, served.client().batch("main")
+    planned.refuses[1] = DUPLICATE
+    # As many looks as a client makes at once.
+    planned.lost_answers, planned.lost_looks = 1, 2
+    planned.outcomes = [{"sequence": "1", "batch": "main", "block": "7"}]
+    assert main.send(PAYMENT) == [batch.Collected(1, 7)]
+    assert [[sent.sequence for sent in request] for request in planned.sent] == [[1], [1], [1]]

@@ -51,6 +51,10 @@ def test_orders_over_http(venue: Venue) -> None:
     with pytest.raises(walras.Refused, match="UnknownOrder") as caught:
         alice.cancel("BTC-USD", 7)
     assert caught.value.code == 4
+    trade_id = int(bob.fills()[0]["trade_id"])
+    assert bob.fills(instrument="BTC-USD", after=trade_id - 1) == bob.fills(1) and bob.fills(instrument="BTC-USD", after=trade_id) == []
+    with pytest.raises(walras.Refused, match="Malformed"):
+        bob.fills(after=0)
     assert bob.fills()[0]["size"] == "0.20" and alice.trades("BTC-USD")[0]["price"] == "30000.5"
     positions = {row["instrument"]: row["position"] for row in bob.account(fresh=True)["positions"]}
     assert Decimal(positions["BTC/USD"]) == Decimal("0.2")
@@ -78,7 +82,7 @@ def test_an_order_is_named_by_a_text_and_found_after_its_end(venue: Venue) -> No
     assert (ended["filled"], ended["average_price"], ended["status"]) == ("0.20", "30000.5", "cancelled")
     assert alice.order("BTC-USD", ended["order_id"], by="order_id")["client_order_id"] == name
     (closed,) = alice.closed_orders(client_order_id=name)
-    assert closed == ended
+    assert closed == {**ended, "log_index": closed["log_index"]}
     with pytest.raises(walras.Refused, match="NotFound"):
         alice.order("BTC-USD", "never-sent")
     with pytest.raises(TypeError, match="names no order"):
@@ -101,6 +105,12 @@ def test_all_that_ended_is_read_page_by_page(venue: Venue) -> None:
     most = client.closed_orders(149)
     assert len({order["order_id"] for order in most}) == 149
     assert {order["client_order_id"] for order in client.closed_orders(150)} == set(names)
+    # The last fifty ended in one entry.
+    first = client.closed_orders(150)[-1]
+    assert client.closed_orders(1_000, after=int(first["log_index"]) - 1) == client.closed_orders(150)[::-1]
+    assert client.closed_orders(1_000, after=int(most[0]["log_index"])) == []
+    with pytest.raises(walras.Refused, match="Malformed"):
+        client.closed_orders(after="first")
     seen = client.reports(int(before[-1]["report_seq"]), 256)
     assert [int(report["report_seq"]) for report in seen] == list(range(int(seen[0]["report_seq"]), int(seen[0]["report_seq"]) + len(seen)))
 

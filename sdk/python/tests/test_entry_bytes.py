@@ -3,17 +3,21 @@ sdk/typescript/test/signing-vector.json."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pathlib
 import re
+from typing import Any, cast
 
 import pytest
 
-from walras import _native
+import walras
+from walras import _entry, _native
 
 REPOSITORY = pathlib.Path(__file__).parents[3]
 DOCUMENT = REPOSITORY / "docs" / "order-entry.md"
 VECTORS = REPOSITORY / "sdk" / "typescript" / "test" / "signing-vector.json"
+KEY = "hm_demo.AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 LOGON_NS = 1_700_000_000_123_456_789
 
 
@@ -23,8 +27,7 @@ def example(name: str) -> bytes:
 
 
 def session(reports: int | None = 5) -> _native.Session:
-    key = _native.Key("hm_demo.AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8")
-    return _native.Session(["127.0.0.1:7272"], key, 7, True, reports, 1_024, 10**10, LOGON_NS)
+    return _native.Session(["127.0.0.1:7272"], _native.Key(KEY), 7, True, reports, 1_024, 10**10, LOGON_NS)
 
 
 def test_a_session_speaks_as_documented() -> None:
@@ -47,6 +50,10 @@ def test_a_session_speaks_as_documented() -> None:
     assert client.unanswered_count == 1
     assert client.on_bytes(LOGON_NS, example("answer")) == [("answer", 1, 43, LOGON_NS, 0, None)]
     assert client.unanswered_count == 0
+    # A side that is none is not taken for both.
+    with pytest.raises(ValueError, match="side: 2 is none"):
+        client.submit_mass_cancel(LOGON_NS, 3, None, 2)
+    assert client.unanswered_count == 0
     assert client.log_out() == [] and client.take_output()
 
 
@@ -60,7 +67,43 @@ def test_what_the_venue_did_not_say_ends_the_session() -> None:
     with pytest.raises(RuntimeError, match="has ended"):
         client.submit_cancel(LOGON_NS, 3, 0, 77)
     with pytest.raises(ValueError, match="at least one replica"):
-        _native.Session([], _native.Key("hm_demo.AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"), 7, True, None, 1, 1, 1)
+        _native.Session([], _native.Key(KEY), 7, True, None, 1, 1, 1)
+
+
+def test_a_host_that_says_nothing_is_left_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_entry, "_CONNECT_S", 0.02)
+    asked: set[int] = set()
+
+    async def silent(_protocol: object, _host: str, port: int, ssl: object) -> None:
+        asked.add(port)
+        await asyncio.Event().wait()
+
+    async def play() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", silent)
+        entry = walras.OrderEntry(["127.0.0.1:1", "127.0.0.1:2"], KEY, account=3)
+        with pytest.raises(TimeoutError, match="no logon within 1 s"):
+            await entry.start(timeout_s=1)
+
+    asyncio.run(play())
+    assert asked == {1, 2}
+
+
+def test_a_report_that_is_there_is_received_without_time_to_wait() -> None:
+    entry = walras.PlainOrderEntry("127.0.0.1:1", KEY, account=3)
+
+    async def made() -> walras.OrderEntry:
+        return entry._make()
+
+    entry._thread.start()
+    try:
+        entry._inner = entry._thread.wait(made())
+        report = walras.Report(1, 2, 3, cast(Any, None))
+        entry._inner._reports.append(report)
+        assert entry.receive(timeout_s=0) == report
+        with pytest.raises(TimeoutError, match="no report within 0 s"):
+            entry.receive(timeout_s=0)
+    finally:
+        entry._thread.stop()
 
 
 def test_signatures() -> None:

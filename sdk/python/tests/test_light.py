@@ -8,10 +8,12 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from walras import light
+from walras import batch, light
 
 REPOSITORY = pathlib.Path(__file__).parent.parent.parent.parent
 VECTORS = REPOSITORY / "core" / "batch" / "tests" / "golden" / "light-client.txt"
@@ -194,3 +196,29 @@ def test_document(monkeypatch: pytest.MonkeyPatch) -> None:
     assert examples
     for example in examples:
         exec(compile(example, "light-client.md", "exec"), {})
+
+
+def test_a_proof_of_another_block_than_the_one_asked_for_proves_nothing() -> None:
+    lines = [line.split(" ") for line in VECTORS.read_text().splitlines()]
+
+    def found(*words: str) -> list[str]:
+        return next(line for line in lines if line[: len(words)] == list(words))
+
+    _, _, state, header, roots = found("block", "3")[:5]
+    answer = {"block": "3", "roots": {"state": state}, "header": header, "light_header": found("light", "3")[2], "light_roots": roots}
+    answer["price_statement"] = found("price", "3", "0")[3]
+    market = batch.Market.__new__(batch.Market)
+    market.id, market.assets, market._path, market._account = 7, ("A", "B", "C"), "/v1/batches/main", 0
+    market._client = cast(Any, SimpleNamespace(get=lambda path, **_: answer))
+    assert [proven.block.number for proven in (market.prove_price("A"), market.prove_price("A", 3))] == [3, 3]
+    assert market.open_block(3).number == 3
+    asked: list[Callable[[], object]] = [
+        lambda: market.prove_price("A", 2),
+        lambda: market.prove_trade("A", "B", 2),
+        lambda: market.prove_transaction(3, 2),
+        lambda: market.open_block(2),
+    ]
+    for ask in asked:
+        with pytest.raises(light.LightError, match="block 3 of market 7, not what was asked for") as caught:
+            ask()
+        assert caught.value.code == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
@@ -27,7 +28,8 @@ def error(code: int, **more: Any) -> dict[str, Any]:
 
 class FakeVenue:
     """Takes commands as planned: ``lose`` carries one out and ends the connection without an answer; ``close`` closes it and carries
-    nothing out; ``say`` sends messages and no answer; a number refuses; others are answered."""
+    nothing out; ``doubt`` carries several out and knows of the first alone; ``say`` sends messages and no answer; a number refuses;
+    others are answered."""
 
     def __init__(self, plan: list[str | int | dict[str, Any]]) -> None:
         self.plan = plan
@@ -74,6 +76,8 @@ class FakeVenue:
                 if fate == "lose":
                     socket.transport.abort()
                     return
+                if fate == "doubt":
+                    answer["results"][1:] = [error(116)] * (len(answer["results"]) - 1)
                 await socket.send(json.dumps(answer | named))
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -154,6 +158,25 @@ def test_several_commands_have_consecutive_numbers() -> None:
             with pytest.raises(walras.OutcomeUnknown):
                 await stream.many(several)
             assert len(venue.carried_out) == 9
+
+    run(play())
+
+
+def test_of_several_commands_those_in_doubt_are_asked_for_again() -> None:
+    several = [commands.order("BTC-USD", "buy", 1, 100 + number, client_order_id=f"n{number}") for number in range(3)]
+
+    async def play() -> None:
+        async with streaming(["doubt"]) as (venue, _, session):
+            answers = await session.many(several)
+            assert [(answer["repeated"], answer["session_seq"]) for answer in answers] == [(False, "1"), (True, "2"), (True, "3")]
+            # Over another connection, to where another replica leads.
+            assert (venue.numbers(), venue.logons) == (["1", "1"], 2) and len(venue.carried_out) == 3 and session.next_seq == 4
+        async with streaming(["doubt"], patience_s=0.0) as (venue, _, session):
+            with pytest.raises(walras.OutcomeUnknown, match="Reason116"):
+                await session.many(several)
+            with pytest.raises(walras.OutcomeUnknown, match="open another session"):
+                await session.cancel("BTC-USD", "n0")
+            assert len(venue.asked) == 1
 
     run(play())
 
@@ -289,6 +312,71 @@ def test_a_message_that_is_missing_has_the_stream_connect_again() -> None:
                 await subscribing
             numbers = [(one["instrument"], one.get("feed_seq")) for one in heard if one["type"] == "ticker"]
             assert numbers == [("A", "1"), ("B", "7"), ("A", "2"), ("A", None)]
+
+    run(play())
+
+
+def test_a_stream_that_nobody_waits_for_any_more_tries_no_longer() -> None:
+    async def play() -> None:
+        # Nobody listens there.
+        stream = walras.AsyncStream(walras.Client("http://127.0.0.1:1"))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(stream.start(), 0.05)
+        assert stream.is_ended
+
+    run(play())
+
+
+def test_a_reader_that_is_too_far_behind_goes_on_with_the_first_report_that_it_has_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_stream, "_MESSAGES_MAX", 8)
+    reports = [{"type": "reports", "reports": [{"report_seq": str(number)} for number in numbers]} for numbers in ((18, 19), (20,))]
+
+    async def play() -> None:
+        # The last of them finds no room.
+        said = [reports[0], *[{"type": "status"}] * 7, reports[1]]
+        async with streaming(["answer", {"say": said}]) as (venue, stream, _):
+            await stream.subscribe("reports", after="17")
+            reading = stream.__aiter__()
+            assert (await reading.__anext__())["type"] == "connected"
+            with pytest.raises(walras.OutcomeUnknown):
+                await stream.subscribe("status")
+            message = await asyncio.wait_for(reading.__anext__(), 15)
+            assert (message["type"], message["count"]) == ("connected", 2)
+            assert venue.asked[-1] == {"op": "subscribe", "channel": "reports", "after": "17"}
+            await reading.aclose()
+
+    run(play())
+
+
+def test_where_nobody_reads_the_newest_messages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_stream, "_MESSAGES_MAX", 16)
+    said = [{"type": "status", "feed_seq": str(number)} for number in range(1, 41)]
+
+    def waiting(stream: walras.Stream) -> list[int]:
+        messages: list[Any] = list(stream._messages.queue)
+        return [int(message["feed_seq"]) for message in messages if message["type"] == "status"]
+
+    def use(client: Any, venue: FakeVenue) -> None:
+        with walras.Stream(client) as stream:
+            # A few at a time, for its thread to carry them on.
+            for last in range(8, 41, 8):
+                venue.plan.append({"say": said[last - 8 : last]})
+                asyncio.run_coroutine_threadsafe(stream._inner.subscribe("status"), stream._thread.loop)
+                ends = time.monotonic() + 15
+                while last not in waiting(stream) and time.monotonic() < ends:
+                    time.sleep(0.001)
+            assert waiting(stream) == list(range(25, 41)) and stream._inner.connection_count == 1
+
+    async def play() -> None:
+        async with streaming([]) as (venue, stream, _):
+            await asyncio.to_thread(use, stream._client, venue)
+            # A stream of asyncio that nobody reads keeps its connection, too.
+            venue.plan.append({"say": said})
+            subscribing = asyncio.create_task(stream.subscribe("status"))
+            while 40 not in stream._feed_seqs.values():
+                await asyncio.sleep(0.001)
+            assert stream._messages.qsize() == 16 and stream.connection_count == 1
+            subscribing.cancel()
 
     run(play())
 

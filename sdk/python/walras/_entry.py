@@ -20,6 +20,8 @@ from walras._venue import Exact, Refused
 _REPORTS_MAX = 1 << 16
 #: Transactions of batch markets without results.
 _TRANSACTIONS_MAX = 8_192
+#: A host that says nothing, as one without power, is left for the next address after so long.
+_CONNECT_S = 3.0
 
 
 class Answer(NamedTuple):
@@ -195,10 +197,13 @@ class OrderEntry(asyncio.Protocol):
     async def _connect(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         try:
-            await self._loop.create_connection(lambda: self, host.strip("[]"), int(port), ssl=self.tls)
-        except (OSError, ValueError):
-            self._session.on_disconnected(time.time_ns())
-            self._step()
+            connecting = self._loop.create_connection(lambda: self, host.strip("[]"), int(port), ssl=self.tls)
+            await asyncio.wait_for(connecting, _CONNECT_S)
+        except (OSError, ValueError, asyncio.TimeoutError):
+            # Of one that was there already, `connection_lost` comes.
+            if self._transport is None:
+                self._session.on_disconnected(time.time_ns())
+                self._step()
 
     def _arm(self) -> None:
         if self._timer is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Optional, T
 
 from walras import _native, light
 from walras._entry import _count
-from walras._rest import _AGAIN, Json, KeyLike, Lost, OutcomeUnknown, key_of, refusal
+from walras._rest import _AGAIN, _UNCERTAIN, Json, KeyLike, Lost, OutcomeUnknown, key_of, refusal
 from walras._transactions import (
     ANY_PRICE,
     Burn,
@@ -55,8 +55,6 @@ _TAKEN = {12, 32, 27}
 _BATCH_FULL = 50
 #: A transaction with one of these results is not in a batch yet, and is sent again under its number.
 _SEND_AGAIN = _AGAIN | {_BATCH_FULL}
-#: With one of these it may be in the log all the same.
-_UNCERTAIN = {110, 111, 116}
 #: Refusals of an end: its block has passed, or an engine of an earlier version knows no ends.
 _EXPIRED, _NEEDS_LATER_VERSION = 27, 39
 #: The block that collects is asked for again after this part of the time that a transaction counts.
@@ -467,29 +465,30 @@ class Market:
         ends, pause_s = time.monotonic() + self.patience_s, _PAUSE_S
         while True:
             why: Exception | None = None
-            answers: list[Json] = []
             refused_now: dict[int, Refused] = {}
             try:
                 body = {"transactions": [signed.hex() for signed in waiting.values()]}
                 answers = self._client.request("POST", f"{self._path}/transactions", body, signed=False)["results"]
                 if len(answers) != len(waiting):
                     raise OutcomeUnknown(f"{len(answers)} results for {len(waiting)} transactions: is this the address of a venue?")
+                for sequence, answer in zip(list(waiting), answers):
+                    result = self._result(sequence, answer, may_be_taken)
+                    if isinstance(result, Refused) and result.code in _SEND_AGAIN:
+                        why = refused_now[sequence] = result
+                    else:
+                        done[sequence] = result
+                        del waiting[sequence]
             except (Lost, OutcomeUnknown) as lost:
-                why, answers, may_be_taken = lost, [], True
+                why, may_be_taken = lost, True
             except Refused as refused:
                 if refused.code not in _SEND_AGAIN:
                     raise
                 why = refused
-            for sequence, answer in zip(list(waiting), answers):
-                result = self._result(sequence, answer, may_be_taken)
-                if isinstance(result, Refused) and result.code in _SEND_AGAIN:
-                    why = refused_now[sequence] = result
-                else:
-                    done[sequence] = result
-                    del waiting[sequence]
             if why is None:
                 return done
-            rest = self._rest_of_chain(chain, done, refused_now) if chain is not None and refused_now else None
+            # Where a look at the account's transactions failed, all that wait are sent again as they are.
+            is_answered = len(refused_now) == len(waiting)
+            rest = self._rest_of_chain(chain, done, refused_now) if chain is not None and is_answered else None
             if rest is not None:
                 if not rest:
                     return done | refused_now
@@ -521,21 +520,21 @@ class Market:
 
     # Proofs: asked of the venue, checked here.
 
-    def _opened(self, answer: Json, trusted: Trusted, header: str = "light_header") -> light.LightBlock:
+    def _opened(self, answer: Json, trusted: Trusted, asked: int | None, header: str = "light_header") -> light.LightBlock:
         said = bytes.fromhex(answer["roots"]["state"])
         given = trusted(int(answer["block"])) if callable(trusted) else trusted
         block = light.open_block(said if given is None else given, bytes.fromhex(answer[header]), bytes.fromhex(answer["light_roots"]))
-        if block.market != self.id or block.number != int(answer["block"]):
+        if block.market != self.id or block.number != int(answer["block"]) or asked not in (None, block.number):
             raise light.LightError(3, f"the venue shows block {block.number} of market {block.market}, not what was asked for")
         return block
 
     def _proof(self, what: str, trusted: Trusted, signed: bool = False, **asked: Any) -> tuple[Json, light.LightBlock]:
         answer = self._client.get(f"{self._path}/proofs/{what}", signed=signed, **asked)
-        return answer, self._opened(answer, trusted)
+        return answer, self._opened(answer, trusted, asked.get("block"))
 
     def open_block(self, block: int, trusted: Trusted = None) -> light.LightBlock:
         """A block with all its prices and trades, checked against a hash."""
-        return self._opened(self._client.get(f"{self._path}/blocks/{block}/header"), trusted, "header")
+        return self._opened(self._client.get(f"{self._path}/blocks/{block}/header"), trusted, block, "header")
 
     def prove_price(self, asset: str, block: int | None = None, trusted: Trusted = None) -> Proven[Optional[float]]:
         """The valuation of an asset in a block, or in the last one; only ratios of two mean something. ``None`` where it has none."""

@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from walras import commands
 from walras._loop import LoopThread
-from walras._rest import _AGAIN, _NOT_LEADER, _PAUSE_S, _PAUSE_S_MAX, Json, OrderName, OrderTerms, OutcomeUnknown, Session, refusal
+from walras._rest import (
+    _AGAIN,
+    _NOT_LEADER,
+    _PAUSE_S,
+    _PAUSE_S_MAX,
+    Json,
+    OrderName,
+    OrderTerms,
+    OutcomeUnknown,
+    Session,
+    in_doubt,
+    merged,
+    refusal,
+    uses_number,
+)
 from walras._venue import Exact, Refused
 
 if TYPE_CHECKING:
@@ -134,11 +148,16 @@ class AsyncStreamSession(NumberedOrders):
         return await self._numbered(lambda number: self._stream.carry(command, number), lambda _: 1)
 
     async def _several(self, commands: Sequence[Mapping[str, object]]) -> list[schema.ManyResult]:
-        def used(results: list[schema.ManyResult]) -> int:
-            # Those that the venue has no place for use no number.
-            return sum("answer" in result or "log_index" in result for result in results)
+        known: list[schema.ManyResult] = []
 
-        return await self._numbered(lambda number: self._stream.carry_many(commands, number), used)
+        async def send(number: CommandNumber) -> list[schema.ManyResult]:
+            known[:] = merged(known, await self._stream.carry_many(commands, number))
+            if (doubt := in_doubt(known)) is not None:
+                raise doubt
+            return known
+
+        # Those that the venue has no place for use no number.
+        return await self._numbered(send, lambda results: sum(map(uses_number, results)))
 
     async def _numbered(self, send: Callable[[CommandNumber], Awaitable[T]], used: Callable[[T], int]) -> T:
         async with self._turn:

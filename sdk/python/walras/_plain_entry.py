@@ -187,7 +187,9 @@ class PlainOrderEntry:
         """The next execution report. ``TimeoutError`` where none comes within ``timeout_s``; :class:`SessionEnded` after the last one."""
 
         async def next_one() -> Report | None:
-            return await asyncio.wait_for(self._entry.report(), timeout_s)
+            report = self._entry.report()
+            # One that is there is given out however short the time is.
+            return await (report if self._entry._reports else asyncio.wait_for(report, timeout_s))
 
         try:
             report = self._thread.wait(next_one())

@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, cast
 
@@ -38,6 +38,8 @@ OrderName = Union[int, str]
 _TIMESTAMP_STALE, _NOT_LEADER, _STORAGE_FULL = 105, 116, 111
 #: Refusals after which the same command is sent again: it is not in the log.
 _AGAIN = {_TIMESTAMP_STALE, 107, 110, _STORAGE_FULL, 112, _NOT_LEADER, 92}
+#: With one of these it may be in the log all the same.
+_UNCERTAIN = {110, _STORAGE_FULL, _NOT_LEADER}
 _PAUSE_S, _PAUSE_S_MAX = 0.05, 2.0
 
 
@@ -63,6 +65,24 @@ def refusal(answer: Json) -> Refused:
     advice = error.get("message", "") + (f" [{detail}]" if detail else "")
     log_index = answer.get("log_index")
     return Refused(int(error.get("code", 0)), str(error.get("name", "unknown")), advice, None if log_index is None else int(log_index))
+
+
+def uses_number(result: Mapping[str, Any]) -> bool:
+    """Whether one of several commands has used its number up: it was carried out, or its rejection is in the log."""
+    return "answer" in result or "log_index" in result
+
+
+def merged(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
+    """What is known of several commands that were sent again under their numbers: the first answer says more than that to a repeat."""
+    if not before:
+        return list(now)
+    return [old if uses_number(old) else new for old, new in zip(before, now)]
+
+
+def in_doubt(results: Sequence[Any]) -> Refused | None:
+    """Why it is not known what came of one of several commands, such as where the leader changed; ``None`` where nothing is in doubt."""
+    refused = (refusal(result) for result in results if not uses_number(result))
+    return next((why for why in refused if why.code in _UNCERTAIN), None)
 
 
 def path_symbol(instrument: str) -> str:
@@ -321,7 +341,7 @@ class Client:
         A GET is sent again where its answer is lost; any other request is sent once more only where it certainly did not arrive.
         """
         content = b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
-        for attempt in range(3 + len(self._transport.urls)):
+        for attempt in range(3 + 2 * len(self._transport.urls)):
             headers = self._headers(method, path, content) if signed else {}
             if fresh:
                 headers["Walras-Consistency"] = "linearizable"
@@ -404,16 +424,20 @@ class Client:
         """The account's last trades, newest first, of as many pages as it takes.
 
         ``which`` of them: ``instrument``, ``order_id``, ``client_order_id``, and in nanoseconds ``since`` (included) and ``until`` (not).
+        With ``after``, a ``trade_id`` of the ``instrument``, those after that trade, oldest first; 0 for all.
         """
         return self._pages("/v1/fills", "fills", limit, which)
 
     def closed_orders(self, limit: int = 100, **which: Any) -> list[schema.OrderState]:
-        """The account's orders that have ended, newest first, each with what it filled and why it ended; ``which`` as for :meth:`fills`."""
+        """The account's orders that have ended, newest first, each with what it filled and why it ended; ``which`` as for :meth:`fills`.
+
+        With ``after``, the ``log_index`` at which one ended, those that ended later, oldest first; 0 for all.
+        """
         return self._pages("/v1/orders/closed", "orders", limit, which)
 
     def _pages(self, path: str, name: str, limit: int, which: Json) -> list[Any]:
-        """So many rows of pages that are newest first. A page may be short, or empty, and still have a next one."""
-        known = {"instrument", "order_id", "client_order_id", "since", "until"}
+        """So many rows of pages. A page may be short, or empty, and still have a next one."""
+        known = {"instrument", "order_id", "client_order_id", "since", "until", "after"}
         if unknown := which.keys() - known:
             raise TypeError(f"{', '.join(sorted(unknown))}: known are {', '.join(sorted(known))}")
         rows: list[Any] = []
@@ -594,20 +618,32 @@ class Session(Client):
 
     def _numbered(self, method: str, path: str, body: Json | None, count: int) -> Json:
         joint = "&" if "?" in path else "?"
+        known: list[Any] = []
+
+        def doubt(answer: Json) -> Refused | None:
+            if "results" not in answer:
+                return None
+            answer["results"] = known[:] = merged(known, answer["results"])
+            return in_doubt(known)
+
         with self._once:
             numbered = f"{path}{joint}session={self.session_id}&session_seq={self.next_seq}"
             try:
-                answer = self._until_answered(method, numbered, body)
+                answer = self._until_answered(method, numbered, body, doubt)
             except Numbered as rejected:
                 self.next_seq += 1
                 raise rejected.refused from None
             # Of several, those that the venue has no place for use no number.
             results = answer["results"] if count > 1 or "results" in answer else [{"answer": answer}]
-            self.next_seq += sum("answer" in result or "log_index" in result for result in results)
+            self.next_seq += sum(map(uses_number, results))
             return answer
 
-    def _until_answered(self, method: str, path: str, body: Json | None) -> Json:
-        """Sends it again, by any replica, until there is an answer: it is the same command under the same number."""
+    def _until_answered(
+        self, method: str, path: str, body: Json | None, doubt: Callable[[Json], Refused | None] = lambda _: None
+    ) -> Json:
+        """Sends it again, by any replica, until there is an answer in which nothing is in doubt: it is the same command under the same
+        number.
+        """
         content = b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
         ends, pause_s = time.monotonic() + self.patience_s, _PAUSE_S
         while True:
@@ -615,16 +651,17 @@ class Session(Client):
             try:
                 replica, status, answer = self._transport.send(method, path, content, self._headers(method, path, content))
                 found = _decoded(path, status, answer)
-                if status < 300:
+                refused = refusal(found) if status >= 300 else doubt(found)
+                if refused is None:
                     return found
-                why = refusal(found)
+                why = refused
                 if "log_index" in found:
-                    raise Numbered(why)
-                if why.code not in _AGAIN and status < 500:
-                    raise why
-                if why.code == _TIMESTAMP_STALE:
+                    raise Numbered(refused)
+                if refused.code not in _AGAIN and status < 500:
+                    raise refused
+                if refused.code == _TIMESTAMP_STALE:
                     self._resynchronise()
-                if why.code == _NOT_LEADER or status >= 500:
+                if refused.code == _NOT_LEADER or status >= 500:
                     self._transport.next_replica(replica)
             except (Lost, OutcomeUnknown) as lost:
                 why = lost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import bisect
+import contextlib
 import heapq
 import itertools
 import json
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
     from walras import schema
 
 _PAUSE_S, _PAUSE_S_MAX = 0.5, 10.0
-#: Messages that wait to be read; a reader that is further behind loses its connection and takes snapshots again.
+#: Messages that wait to be read; a reader that is further behind loses its connection and takes snapshots again. Where nobody reads,
+#: the newest are kept.
 _MESSAGES_MAX = 1 << 16
+#: How often it is seen whether a reader in another thread has made room.
+_LOOK_S = 0.01
 _TIMESTAMP_STALE = 105
 #: Refusals that end by themselves: throttled, starting, overloaded.
 _PASSING = {107, 110, 112}
@@ -153,6 +157,9 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
     message of each channel replaces what was there. Commands that had no answer then raise :class:`walras.OutcomeUnknown`; those of a
     :meth:`session` are sent again, and take effect once. ``books`` holds a :class:`BookCopy` of each subscribed book, ``order_books`` an
     :class:`OrdersCopy` of each that is subscribed to by order.
+
+    A reader that is 65,536 messages behind loses them and the connection: then ``connected`` comes again, snapshots, and reports from the
+    first that it has not read.
     """
 
     def __init__(self, client: Client) -> None:
@@ -173,6 +180,7 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
         self.order_books: dict[str, OrdersCopy] = {}
         #: How often it connected.
         self.connection_count = 0
+        self._reader_count = 0
 
     async def __aenter__(self) -> AsyncStream:
         await self.start()
@@ -189,8 +197,14 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
         self._signed_in = asyncio.Event()
         self._task = asyncio.create_task(self._run())
         waiter = asyncio.create_task(self._connected.wait())
-        await asyncio.wait({self._task, waiter}, return_when=asyncio.FIRST_COMPLETED)
-        waiter.cancel()
+        try:
+            await asyncio.wait({self._task, waiter}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # Nobody waits for the connection any more.
+            await self.close()
+            raise
+        finally:
+            waiter.cancel()
         if self._task.done():
             await self._task
 
@@ -292,10 +306,8 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
                 continue
             message = cast("schema.SocketMessage", found)
             if message["type"] == "reports" and message["reports"]:
-                for subscription in self._subscriptions:
-                    if subscription["channel"] == "reports":
-                        # A new connection continues after these.
-                        subscription["after"] = message["reports"][-1]["report_seq"]
+                # A new connection continues after these.
+                self._continue_reports(message["reports"][-1]["report_seq"])
             if message["type"] == "book":
                 book = self.books.setdefault(message["instrument"], BookCopy())
                 if not book.apply(message):
@@ -306,10 +318,27 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
                 if not orders.apply(message):
                     await socket.close()
             if self._messages.qsize() >= _MESSAGES_MAX:
-                while not self._messages.empty():
-                    self._messages.get_nowait()
-                await socket.close()
+                if self._reader_count > 0:
+                    self._forget_unread(message)
+                    await socket.close()
+                    return
+                self._messages.get_nowait()
             self._messages.put_nowait(message)
+
+    def _forget_unread(self, newest: StreamMessage) -> None:
+        """Of reports none is left out: a new connection begins with the first that nobody has read."""
+        unread: list[Any] = []
+        while not self._messages.empty():
+            unread.append(self._messages.get_nowait())
+        reports = (report for message in [*unread, newest] if message["type"] == "reports" for report in message["reports"])
+        first = next(reports, None)
+        if first is not None:
+            self._continue_reports(str(int(first["report_seq"]) - 1))
+
+    def _continue_reports(self, after: str) -> None:
+        for subscription in self._subscriptions:
+            if subscription["channel"] == "reports":
+                subscription["after"] = after
 
     def _is_next(self, message: Json) -> bool:
         """Whether none of its feed is missing before it; 1 begins the count. Earlier venues number the channel ``book`` alone."""
@@ -444,13 +473,17 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
         return cast("schema.WsCancelsOnDisconnect", await self._ask({"op": "cancel_on_disconnect", "session": str(number)}))
 
     async def __aiter__(self) -> AsyncIterator[StreamMessage]:
-        while True:
-            message = await self._messages.get()
-            if message is None:
-                if self._failed is not None and not isinstance(self._failed, asyncio.CancelledError):
-                    raise self._failed
-                return
-            yield message
+        self._reader_count += 1
+        try:
+            while True:
+                message = await self._messages.get()
+                if message is None:
+                    if self._failed is not None and not isinstance(self._failed, asyncio.CancelledError):
+                        raise self._failed
+                    return
+                yield message
+        finally:
+            self._reader_count -= 1
 
 
 class Stream(PlainOrders["schema.WsReply", "schema.WsMassCancelReply", "schema.OrderAnswer | schema.MassCancelAnswer"]):
@@ -461,6 +494,7 @@ class Stream(PlainOrders["schema.WsReply", "schema.WsMassCancelReply", "schema.O
         self._orders = self._inner = AsyncStream(client)
         self._thread = LoopThread("walras stream")
         self._messages: queue.Queue[StreamMessage | BaseException | None] = queue.Queue()
+        self._is_read = False
 
     def __enter__(self) -> Stream:
         self._thread.start()
@@ -478,6 +512,12 @@ class Stream(PlainOrders["schema.WsReply", "schema.WsMassCancelReply", "schema.O
     async def _forward(self) -> None:
         try:
             async for message in self._inner:
+                while self._messages.qsize() >= _MESSAGES_MAX:
+                    if self._is_read:
+                        await asyncio.sleep(_LOOK_S)
+                        continue
+                    with contextlib.suppress(queue.Empty):
+                        self._messages.get_nowait()
                 self._messages.put(message)
         except BaseException as error:
             self._messages.put(error)
@@ -527,6 +567,7 @@ class Stream(PlainOrders["schema.WsReply", "schema.WsMassCancelReply", "schema.O
 
     def receive(self, timeout_s: float | None = None) -> StreamMessage:
         """The next message. ``TimeoutError`` where none comes within ``timeout_s``."""
+        self._is_read = True
         try:
             message = self._messages.get(timeout=timeout_s)
         except queue.Empty:

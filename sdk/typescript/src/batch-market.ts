@@ -431,7 +431,9 @@ export class BatchMarket {
         why = error as Error;
       }
       if (why === null) return all.map((sequence) => done.get(sequence) as Collected | Refused);
-      const rest = chain !== null && refusedNow.size > 0 ? await this.#restOfChain(chain, done, refusedNow.keys()) : null;
+      // Where a look at the account's transactions failed, all that wait are sent again as they are.
+      const isAnswered = refusedNow.size === waiting.size;
+      const rest = chain !== null && isAnswered ? await this.#restOfChain(chain, done, refusedNow.keys()) : null;
       if (rest !== null) {
         if (rest.size === 0) return all.map((sequence) => done.get(sequence) ?? (refusedNow.get(sequence) as Refused));
         waiting = rest;

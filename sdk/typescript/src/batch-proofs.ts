@@ -52,7 +52,7 @@ export class Proofs {
       path: { batch: this.#batch },
       query: { block: text(block), asset },
     });
-    const opened = await this.#open(answer, trusted);
+    const opened = await this.#open(answer, trusted, block);
     return { block: opened, value: opened.price(this.#index(asset), statement(answer.price_statement)) };
   }
 
@@ -62,7 +62,7 @@ export class Proofs {
       path: { batch: this.#batch },
       query: { block: text(block), sell, buy },
     });
-    const opened = await this.#open(answer, trusted);
+    const opened = await this.#open(answer, trusted, block);
     return { block: opened, value: opened.trade(this.#index(sell), this.#index(buy), statement(answer.trade_statement)) };
   }
 
@@ -72,7 +72,7 @@ export class Proofs {
     const [account, answer] = await Promise.all([
       this.#client.accountId(), this.#client.call("getBatchesBatchProofsTransactionSequence", { path, query: { block: text(block) } }),
     ]);
-    const opened = await this.#open(answer, trusted);
+    const opened = await this.#open(answer, trusted, block);
     return { block: opened, value: opened.outcome(account, sequence, statement(answer.statement)) };
   }
 
@@ -116,12 +116,12 @@ export class Proofs {
     return { block: opened, value: opened.poolShares(pool, account, statement(answer.statement)) };
   }
 
-  async #open(answer: Answer, trusted: Trusted | undefined): Promise<LightBlock> {
+  async #open(answer: Answer, trusted: Trusted | undefined, asked?: bigint): Promise<LightBlock> {
     const number = BigInt(answer.block);
     const hash =
       trusted === undefined ? unhex(answer.roots.state, "a block's hash") : typeof trusted === "function" ? await trusted(number) : trusted;
     const block = new LightBlock(hash, unhex(answer.light_header, "a header"), unhex(answer.light_roots, "a block's roots"));
-    if (block.market !== this.#marketId || block.number !== number) {
+    if (block.market !== this.#marketId || block.number !== number || (asked !== undefined && block.number !== asked)) {
       throw new LightError(3, `the venue shows block ${block.number} of market ${block.market}, not what was asked for`);
     }
     return block;

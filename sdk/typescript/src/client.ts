@@ -33,12 +33,12 @@ export interface ClientOptions {
   WebSocket?: SocketConstructor;
 }
 
-/** A page of a list, newest first. */
+/** A page of a list, newest first; with {@link Past.after} oldest first. */
 export interface Page<Row> {
   items: Row[];
   /** The next page's cursor; `null` when there is no more. */
   next: string | null;
-  /** False where there may have been older ones that the venue no longer has. */
+  /** False where there may have been older ones, after what was asked for, that the venue no longer has. */
   complete: boolean;
 }
 
@@ -49,6 +49,11 @@ export interface Past {
   client_order_id?: OrderName;
   since?: string | bigint;
   until?: string | bigint;
+  /**
+   * Those after this number, oldest first; 0 for all. Of fills it is a `trade_id` of the `instrument`, which has to be given; of orders
+   * the `log_index` at which one ended.
+   */
+  after?: string | bigint;
 }
 
 export interface PageOf extends Past {
@@ -241,19 +246,19 @@ export class Client extends Orders implements Carrier {
     return this.call("getOrder", { path: { instrument, client_order_id }, query: { by } }, { isFresh });
   }
 
-  /** A page of the account's trades, newest first. */
+  /** A page of the account's trades, newest first; with `after` oldest first. */
   async fillPage(which: PageOf = {}): Promise<Page<schema.Fill>> {
     const { fills, ...rest } = await this.call("listFills", { query: pageQuery(which) });
     return { items: fills, ...rest };
   }
 
-  /** A page of the account's orders that have ended, newest first, each with what it filled and why it ended. */
+  /** A page of the account's orders that have ended, newest first or with `after` oldest first: what each filled and why it ended. */
   async closedOrderPage(which: PageOf = {}): Promise<Page<schema.OrderState>> {
     const { orders, ...rest } = await this.call("listClosedOrders", { query: pageQuery(which) });
     return { items: orders, ...rest };
   }
 
-  /** The account's last trades, newest first, of as many pages as it takes. */
+  /** The account's last trades, newest first, of as many pages as it takes; with `after` the first ones after that, oldest first. */
   fills({ limit = 100, ...which }: Past & { limit?: number } = {}): Promise<schema.Fill[]> {
     return allOf(
       (cursor, rows) => this.fillPage({ ...which, limit: Math.min(limit - rows, PAGE_ROWS_MAX), cursor: cursor ?? null }),
@@ -261,7 +266,7 @@ export class Client extends Orders implements Carrier {
     );
   }
 
-  /** The account's last orders that have ended, newest first, of as many pages as it takes. */
+  /** The account's orders that have ended, likewise. */
   closedOrders({ limit = 100, ...which }: Past & { limit?: number } = {}): Promise<schema.OrderState[]> {
     return allOf(
       (cursor, rows) => this.closedOrderPage({ ...which, limit: Math.min(limit - rows, PAGE_ROWS_MAX), cursor: cursor ?? null }),
@@ -436,10 +441,11 @@ function queryText(query: NonNullable<Parts["query"]>): string {
 }
 
 function pageQuery({
-  order_id, client_order_id, since, until, cursor, instrument, limit,
+  order_id, client_order_id, since, until, after, cursor, instrument, limit,
 }: PageOf): NonNullable<Input<"listFills">["query"]> {
   return {
     instrument, limit, cursor: cursor ?? undefined, order_id: digits(order_id), since: digits(since), until: digits(until),
+    after: digits(after),
     client_order_id: client_order_id === undefined ? undefined : nameText("client_order_id", client_order_id),
   };
 }

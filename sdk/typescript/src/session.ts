@@ -3,7 +3,7 @@
 import type { Client } from "./client.ts";
 import type { Command, CommandAnswer } from "./commands.ts";
 import { BadAnswer, NotConnected, OutcomeUnknown, Refused } from "./errors.ts";
-import { type Carrier, type CommandNumber, Orders } from "./orders.ts";
+import { type Carrier, type CommandNumber, Orders, answerOf } from "./orders.ts";
 import type { CancelAfter, ManyResult, RepeatedAnswer } from "./schema/index.ts";
 import type { Stream } from "./stream.ts";
 import { isNotLeader, isStale, pause } from "./transport.ts";
@@ -13,6 +13,8 @@ import { isNotLeader, isStale, pause } from "./transport.ts";
  * leader.
  */
 const AGAIN: ReadonlySet<number> = new Set([92, 105, 107, 110, 111, 112, 116]);
+/** With one of these it may be in the log all the same. */
+const UNCERTAIN: ReadonlySet<number> = new Set([110, 111, 116]);
 const PATIENCE_MS = 60_000;
 const [PAUSE_MS, PAUSE_MS_MAX] = [50, 2_000];
 const TOKEN_BITS = 63n;
@@ -75,10 +77,17 @@ export class Session extends Orders<RepeatedAnswer> {
   }
 
   protected several(commands: readonly Command[]): Promise<ManyResult[]> {
+    let known: ManyResult[] = [];
+    const send = async (number: CommandNumber): Promise<ManyResult[]> => {
+      const results = await this.#carrier.carryMany(commands, number);
+      // The first answer says more than that to a repeat.
+      known = results.map((result, place) => [known[place], result].find((each) => each && usesNumber(each)) ?? result);
+      const doubt = known.find((each) => !usesNumber(each) && UNCERTAIN.has(each.error?.code ?? 0));
+      if (doubt) throw answerOf(doubt) as Refused;
+      return known;
+    };
     // Those that the venue had no place for use no number.
-    const used = (results: ManyResult[]): bigint =>
-      BigInt(results.filter(({ answer, log_index }) => answer !== undefined || log_index !== undefined).length);
-    return this.#numbered((number) => this.#carrier.carryMany(commands, number), used);
+    return this.#numbered(send, (results) => BigInt(results.filter(usesNumber).length));
   }
 
   /** After the commands before it, under the next number. */
@@ -128,6 +137,11 @@ async function untilAnswered<Answer>(
       await pause(pauseMs);
     }
   }
+}
+
+/** Whether one of several commands has used its number up: it was carried out, or its rejection is in the log. */
+function usesNumber({ answer, log_index }: ManyResult): boolean {
+  return answer !== undefined || log_index !== undefined;
 }
 
 const LOST = "use this session no more, and look at orders and fills";

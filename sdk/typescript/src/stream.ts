@@ -69,11 +69,9 @@ interface Subscribed {
   waiters: { resolve(answer: WsSubscribed): void; reject(error: Error): void }[];
 }
 
-/** A book, and who waits for its next snapshot. */
 interface Kept {
   book: BookCopy;
   subscription: Subscription;
-  live: (() => void)[];
 }
 
 type WithoutId<Each> = Each extends unknown ? Omit<Each, "id"> : never;
@@ -222,6 +220,7 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
       .splice(0)
       .forEach(({ reject }) => reject(new NotConnected("unsubscribed before the venue had taken the subscription")));
     if (subscription.channel === "book") this.#books.delete(pathSymbol(subscription.instrument));
+    this.#notify();
     if (this.#isOpen()) this.#ask({ op: "unsubscribe", ...subscription }).catch(() => {});
   }
 
@@ -240,7 +239,7 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     const { symbol, price_decimals, size_decimals } = await this.client.instrument(instrument);
     const name = pathSymbol(symbol);
     const kept: Kept = this.#books.get(name)
-      ?? { book: new BookCopy(price_decimals, size_decimals), subscription: { channel: "book", instrument: name }, live: [] };
+      ?? { book: new BookCopy(price_decimals, size_decimals), subscription: { channel: "book", instrument: name } };
     if (!this.#books.has(name)) {
       this.#books.set(name, kept);
       await this.subscribe(kept.subscription).catch((error: unknown) => {
@@ -248,7 +247,9 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
         throw error;
       });
     }
-    if (!kept.book.isLive) await new Promise<void>((resolve) => kept.live.push(resolve));
+    const isGone = (): boolean => this.#books.get(name) !== kept;
+    await this.#until(() => kept.book.isLive || isGone());
+    if (isGone()) throw new NotConnected("unsubscribed before the book was there");
     return kept.book;
   }
 
@@ -303,7 +304,8 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
 
   /**
    * Messages as they come, from the first on. It ends when the stream is closed, and throws where a key or a subscription is refused on a
-   * later connection. A reader that is 65,536 messages behind loses them: then `connected` comes again, and snapshots.
+   * later connection. A reader that is 65,536 messages behind loses them: then `connected` comes again, snapshots, and reports from the
+   * first that it has not read.
    */
   async *[Symbol.asyncIterator](): AsyncIterator<StreamMessage> {
     this.#isRead = true;
@@ -325,7 +327,7 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     this.#handlers.onState?.("connecting", 0);
     const url = this.#url = this.client.url;
     const socket = new this.#Socket(`${url.replace(/^http/, "ws")}/v1/ws`);
-    this.#socket = socket;
+    [this.#socket, this.#heardMs] = [socket, performance.now()];
     socket.onopen = () => {
       if (this.#socket === socket) this.#opened();
     };
@@ -537,9 +539,10 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
   #applyBook(message: WsBook): void {
     const kept = this.#books.get(pathSymbol(message.instrument));
     if (!kept) return;
+    const wasLive = kept.book.isLive;
     const applied = kept.book.apply(message);
     if (applied === "gap" || applied === "differs") this.renew(kept.subscription);
-    if (applied === "applied") kept.live.splice(0).forEach((resolve) => resolve());
+    if (kept.book.isLive && !wasLive) this.#notify();
   }
 
   /** A later connection goes on after these. */
@@ -554,7 +557,7 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     if (this.#waiting.length >= MESSAGES_MAX) {
       // Nobody reads: only the newest are kept. A reader that is this far behind begins again.
       if (this.#isRead) {
-        this.#waiting = [];
+        this.#forgetUnread(message);
         this.#drop();
         return;
       }
@@ -562,6 +565,14 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
     }
     this.#waiting.push(message);
     this.#notify();
+  }
+
+  /** Of reports none is left out: a later connection goes on with the first that nobody has read. */
+  #forgetUnread(newest: StreamMessage): void {
+    const [first] = [...this.#waiting, newest].flatMap((message) => (message.type === "reports" ? message.reports : []));
+    this.#waiting = [];
+    const subscribed = this.#subscriptions.get("reports");
+    if (first && subscribed) subscribed.wire = { channel: "reports", after: String(BigInt(first.report_seq) - 1n) };
   }
 
   #report(error: Error): void {
@@ -590,9 +601,9 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
   }
 
   #watch(): void {
-    if (!this.#isOpen()) return;
-    if (performance.now() - this.#heardMs < SILENCE_MS) this.#ask({ op: "ping" }).catch(() => {});
-    else this.#drop();
+    // A host without power says nothing to who connects either.
+    if (performance.now() - this.#heardMs >= SILENCE_MS) this.#drop();
+    else if (this.#isOpen()) this.#ask({ op: "ping" }).catch(() => {});
   }
 }
 

@@ -171,6 +171,9 @@ test("lists are read page by page, also where a page is short or empty", async (
   venue.asked.length = 0;
   await client.closedOrders({ limit: 3_000 });
   assert.match(venue.lines[0] ?? "", /limit=1000/);
+  venue.asked.length = 0;
+  assert.equal((await client.fills({ instrument: "BTC-USD", after: 17n, limit: 4 })).length, 5);
+  assert.deepEqual(venue.lines.map((line) => /instrument=BTC-USD&.*&after=17(&|$)/.test(line)), [true, true, true, true]);
 });
 
 /** What each command of a request with many asks for. */

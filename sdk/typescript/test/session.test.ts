@@ -72,6 +72,23 @@ test("of many commands those use a number that the log has", () => play(
   },
 ));
 
+test("of many commands those whose outcome is in doubt are asked for again, under their numbers", async () => {
+  const doubt = refused(116, "NotLeader");
+  const first: Planned = [200, { results: [{ answer: { session_seq: "5", repeated: false } }, doubt, doubt] }];
+  const [one, two] = ["5", "6"].map((session_seq) => ({ answer: { session_seq, repeated: true } }));
+  const again: Planned = [200, { results: [one, two, { ...refused(4, "UnknownOrder"), log_index: "9" }] }];
+  const commands = [massCancel(), massCancel(), cancel("BTC-USD", "x")];
+  await play([first, again], async (session, venue) => {
+    const said = (await session.many(commands)).map((result) => (result instanceof Refused ? result.code : result.repeated));
+    assert.deepEqual(said, [false, true, 4]);
+    assert.deepEqual([numbers(venue), session.nextSeq], [["5", "5"], 8n]);
+  });
+  await play(Array.from({ length: 100 }, () => first), async (session) => {
+    await assert.rejects(session.many(commands), OutcomeUnknown);
+    await assert.rejects(session.submit(ORDER), /open another session/);
+  }, 300);
+});
+
 const ALL_LOST = Array.from({ length: 100 }, (): Planned => "drop");
 
 test("a session whose last outcome is unknown sends nothing more", () => play(ALL_LOST, async (session, venue) => {

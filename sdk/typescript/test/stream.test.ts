@@ -327,6 +327,31 @@ test("messages wait to be read; what is refused ends the reading, and so does cl
   other.close();
 });
 
+test("a reader that is too far behind goes on with the first report that it has not read", async () => {
+  const stream = clientOf().stream();
+  const open = stream.open();
+  const first = await socket(1);
+  first.open();
+  await open;
+  const reader = stream[Symbol.asyncIterator]();
+  assert.equal((await reader.next()).value.type, "connected");
+  const reports = stream.subscribe({ channel: "reports", after: "17" });
+  const signedIn = stream.signIn();
+  await signsIn(first);
+  await signedIn;
+  first.answer({ type: "subscribed", channel: "reports", after: "17" });
+  await reports;
+  first.say({ type: "reports", last: "19", reports: [{ report_seq: "18" }, { report_seq: "19" }] });
+  for (let count = 0; count < 65_536; count += 1) first.say({ type: "status" });
+  assert.equal(first.readyState, 3, "the last one found no room");
+  const second = await socket(2);
+  second.open();
+  await signsIn(second);
+  assert.deepEqual(second.asked.at(-1), { op: "subscribe", channel: "reports", after: "17" });
+  assert.equal((await reader.next()).value.type, "connected");
+  stream.close();
+});
+
 test("a lost connection goes on at another replica", async () => {
   const stream = clientOf(["http://a", "https://b"]).stream();
   const open = stream.open();
@@ -336,6 +361,45 @@ test("a lost connection goes on at another replica", async () => {
   second.open();
   await open;
   stream.close();
+});
+
+test("a connection that never opens is given up", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+  const { now } = performance;
+  t.after(() => { performance.now = now; });
+  let laterMs = 0;
+  performance.now = () => now.call(performance) + laterMs;
+  const stream = clientOf(["http://a", "http://b"]).stream();
+  const open = stream.open();
+  const first = await socket(1);
+  t.mock.timers.tick(5_000);
+  assert.equal(first.readyState, 0);
+  laterMs = 13_000;
+  t.mock.timers.tick(5_000);
+  assert.equal(first.readyState, 3);
+  t.mock.timers.tick(10_000);
+  const second = await socket(2);
+  assert.equal(second.url, "ws://b/v1/ws");
+  second.open();
+  await open;
+  stream.close();
+});
+
+test("a book that does not come any more is not waited for", async () => {
+  const { stream, first } = await opened();
+  const asks = async (): Promise<Promise<BookCopy>[]> => {
+    const book = stream.book("BTC/USD");
+    while (first.sent.at(-1)?.op !== "subscribe") await settle();
+    first.answer({ type: "subscribed", channel: "book", instrument: "BTC/USD" });
+    await settle();
+    return [book];
+  };
+  const [one] = await asks();
+  stream.unsubscribe({ channel: "book", instrument: "BTC-USD" });
+  await assert.rejects(one as Promise<BookCopy>, /unsubscribed/);
+  const [other] = await asks();
+  stream.close();
+  await assert.rejects(other as Promise<BookCopy>, /closed/);
 });
 
 test("without a WebSocket the error says what to do", () => {

@@ -34,12 +34,9 @@ pub fn orders(workload: &Workload, network: &Network, disturbance: Disturbance) 
     let mut seqs = [0_u32; PARTICIPANTS];
     let mut orders = Vec::with_capacity(workload.expected_orders());
     let mut at = workload.lead_ns as f64;
-    loop {
-        at += draw.exponential(1e9 / workload.orders_per_s);
+    while let Some(next) = workload.next_order_ns(&mut draw, at) {
+        at = next;
         let sent_ns = at as u64;
-        if sent_ns >= workload.lead_ns + workload.duration_ns {
-            break;
-        }
         let participant = draw.below(PARTICIPANTS);
         let gateway = participant % GATEWAYS;
         let transit_ns = workload.software_in_ns + network.transit_ns(gateway, sent_ns, &mut draw);

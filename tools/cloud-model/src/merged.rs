@@ -47,11 +47,8 @@ pub fn messages(workload: &Workload, network: &Network, disturbance: Disturbance
     // When each is sent, by which gateway and, if it is an order, by which participant.
     let mut sent: Vec<(u64, usize, Option<usize>)> = Vec::with_capacity(workload.expected_orders());
     let mut at = workload.lead_ns as f64;
-    loop {
-        at += draw.exponential(1e9 / workload.orders_per_s);
-        if at as u64 >= end_ns {
-            break;
-        }
+    while let Some(next) = workload.next_order_ns(&mut draw, at) {
+        at = next;
         let participant = draw.below(PARTICIPANTS);
         sent.push((at as u64, participant % GATEWAYS, Some(participant)));
     }

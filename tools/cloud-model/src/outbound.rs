@@ -26,12 +26,9 @@ pub fn released(network: &Network, disturbance: Disturbance, all: &[DelaySetting
     let mut runs: Vec<Run> = all.iter().map(|settings| Run::new(*settings)).collect();
     let mut last_ns = [0_u64; GATEWAYS];
     let mut at = workload.lead_ns as f64;
-    loop {
-        at += draw.exponential(1e9 / workload.orders_per_s);
+    while let Some(next) = workload.next_order_ns(&mut draw, at) {
+        at = next;
         let made_ns = at as u64;
-        if made_ns >= workload.lead_ns + workload.duration_ns {
-            return runs.iter().map(|run| run.outcome).collect();
-        }
         let (mut transits_ns, mut slowest) = ([0_u64; GATEWAYS], (0, 0));
         for (gateway, transit_ns) in transits_ns.iter_mut().enumerate() {
             let injected_ns = disturbance.at_ns(LinkId::outbound(gateway), made_ns - workload.lead_ns);
@@ -46,6 +43,7 @@ pub fn released(network: &Network, disturbance: Disturbance, all: &[DelaySetting
             run.publication(made_ns, &transits_ns, slowest_ns, sum_ns, injected_ns);
         }
     }
+    runs.iter().map(|run| run.outcome).collect()
 }
 
 impl Run {

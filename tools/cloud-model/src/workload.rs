@@ -50,6 +50,12 @@ impl Workload {
     pub fn expected_orders(&self) -> usize {
         (self.orders_per_s * self.duration_ns as f64 / 1e9 * 1.01) as usize + 1_000
     }
+
+    /// When the next order is sent after a time; `None` where all are. The first comes after `lead_ns`.
+    pub fn next_order_ns(&self, draw: &mut Draw, after_ns: f64) -> Option<f64> {
+        let next_ns = after_ns + draw.exponential(1e9 / self.orders_per_s);
+        ((next_ns as u64) < self.lead_ns + self.duration_ns).then_some(next_ns)
+    }
 }
 
 /// Delay injected between gateways and the engine.

@@ -27,6 +27,13 @@ var all = []string{orders, dropCopy, marketData}
 // What run.py says: name=value for each.
 type options map[string]string
 
+func (o options) set(given []string) {
+	for _, one := range given {
+		name, value, _ := strings.Cut(one, "=")
+		o[name] = value
+	}
+}
+
 func (o options) version() string             { return o["version"] }
 func (o options) isFixt() bool                { return strings.HasPrefix(o.version(), "FIX.5") }
 func (o options) isAtLeast(other string) bool { return o.version() >= other }
@@ -76,7 +83,7 @@ func (e *engine) session(target string) quickfix.SessionID {
 func (e *engine) start(store string, resets bool, targets ...string) {
 	var text strings.Builder
 	spec := func(name string) string { return filepath.Join(e.options["spec"], name+".xml") }
-	fmt.Fprintf(&text, "[DEFAULT]\nConnectionType=initiator\nSocketConnectHost=127.0.0.1\nHeartBtInt=2\nReconnectInterval=1\n")
+	fmt.Fprintf(&text, "[DEFAULT]\nConnectionType=initiator\nHeartBtInt=2\nReconnectInterval=1\n")
 	fmt.Fprintf(&text, "FileStorePath=%s\n", filepath.Join(e.options["folder"], store))
 	dictionary := spec(strings.ReplaceAll(e.options.version(), ".", ""))
 	if e.options.isFixt() {
@@ -89,12 +96,20 @@ func (e *engine) start(store string, resets bool, targets ...string) {
 		fmt.Fprintf(&text, "SocketUseSSL=Y\nSocketCAFile=%s\nSocketServerName=127.0.0.1\n", certificate)
 	}
 	for _, target := range targets {
-		port := e.options["orders"]
+		ports := e.options["orders"]
 		if target == marketData {
-			port = e.options["data"]
+			ports = e.options["data"]
 		}
 		fmt.Fprintf(&text, "[SESSION]\nBeginString=%s\nSenderCompID=GO\n", e.session(target).BeginString)
-		fmt.Fprintf(&text, "TargetCompID=%s\nSocketConnectPort=%s\n", target, port)
+		fmt.Fprintf(&text, "TargetCompID=%s\n", target)
+		// The engine tries the next one where one does not answer.
+		for at, port := range strings.Split(ports, ",") {
+			number := ""
+			if at > 0 {
+				number = strconv.Itoa(at)
+			}
+			fmt.Fprintf(&text, "SocketConnectHost%s=127.0.0.1\nSocketConnectPort%s=%s\n", number, number, port)
+		}
 		if resets || target == marketData {
 			fmt.Fprintf(&text, "ResetOnLogon=Y\n")
 		}

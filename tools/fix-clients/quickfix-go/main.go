@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"time"
@@ -31,10 +32,7 @@ type client struct {
 
 func main() {
 	options := options{}
-	for _, arg := range os.Args[1:] {
-		name, value, _ := strings.Cut(arg, "=")
-		options[name] = value
-	}
+	options.set(os.Args[1:])
 	c := &client{engine: newEngine(options), answers: bufio.NewReader(os.Stdin)}
 	steps := []struct {
 		name  string
@@ -66,6 +64,7 @@ func main() {
 		{"lost_numbers", "", c.lostNumbers},
 		{"reset", "", c.reset},
 		{"logout", "", c.logout},
+		{"other_replica", "", c.otherReplica},
 	}
 	for _, step := range steps {
 		if options.isAtLeast(step.since) && !c.step(step.name, step.run) {
@@ -91,12 +90,14 @@ func (c *client) step(name string, run func()) (isPassed bool) {
 	return true
 }
 
-// Asks run.py to do something with the venue, and waits until it is done.
-func (c *client) please(what string) {
+// Asks run.py to do something with the venue, and waits until it is done; its answer.
+func (c *client) please(what string) string {
 	fmt.Println("PLEASE", what)
-	if _, err := c.answers.ReadString('\n'); err != nil {
+	answer, err := c.answers.ReadString('\n')
+	if err != nil {
 		fail("%v", err)
 	}
+	return answer
 }
 
 type values map[quickfix.Tag]string
@@ -179,7 +180,7 @@ func (c *client) securityList() {
 	list.check(560, "0")
 	list.check(146, "1")
 	list.check(55, "BTC/USD")
-	list.check(58, "tick 0.5, lot 0.001")
+	list.checkHas(58, "tick 0.5, lot 0.001, base BTC, price-time, ")
 }
 
 func (c *client) securityStatus() {
@@ -449,4 +450,42 @@ func (c *client) logout() {
 	for range all {
 		next(c.logouts, "a logout")
 	}
+}
+
+// Another venue, of three replicas with fair access: the one that leads, and that the client is connected to, is killed.
+func (c *client) otherReplica() {
+	options := maps.Clone(c.options)
+	options.set(strings.Fields(c.please("cluster start")))
+	other := &client{engine: newEngine(options), answers: c.answers}
+	other.goesOnElsewhere()
+	other.stop()
+	if rejects := other.takeRejects(); rejects != "" {
+		fail("%s", rejects)
+	}
+}
+
+func (c *client) goesOnElsewhere() {
+	c.logon()
+	c.buy("R1", "0.01", "92")
+	c.expect("R1", "0")
+	c.buy("R2", "0.01", "91")
+	c.expect("R2", "0")
+	seq := c.lastSeq
+	// One on its way, and one while there is no connection: each is sent again where it has to be, and entered once.
+	c.buy("R3", "0.01", "90")
+	c.please("cluster kill")
+	c.buy("R4", "0.01", "89")
+	c.expect("R3", "0")
+	c.expect("R4", "0")
+	c.awaitLogons(3)
+	if c.lastSeq <= seq {
+		fail("the number %d of the last report is not above %d", c.lastSeq, seq)
+	}
+	c.subscribeAgain("- 0 92.0 0.010 1 1", "- 0 91.0 0.010 1 2", "- 0 90.0 0.010 1 3", "- 0 89.0 0.010 1 4")
+	c.please("cluster sell 0.01 92")
+	c.expectFill("R1", "92.0", "0.010")
+	c.expectEntries("book", "X", "2 0 92.0 - - 1")
+	c.cancel("R5", "R4", "0.01")
+	c.expect("R5", "4")
+	c.expectEntries("book", "X", "2 0 89.0 - - 3")
 }

@@ -130,6 +130,18 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+impl Answer {
+    /// The body.
+    ///
+    /// # Errors
+    /// When it is a refusal.
+    pub fn good(self) -> anyhow::Result<Vec<u8>> {
+        let Self { status, body } = self;
+        ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&body));
+        Ok(body)
+    }
+}
+
 impl Asker {
     /// One that connects when it asks first.
     ///
@@ -151,20 +163,39 @@ impl Asker {
     /// # Errors
     /// When there is no answer.
     pub fn ask(&mut self, request: &[u8]) -> anyhow::Result<Answer> {
-        let answered = self.ask_once(request);
-        if answered.is_err() {
-            self.stream = None;
-            self.read.clear();
-        }
-        answered
+        self.send(request)?;
+        self.hear()
     }
 
-    fn ask_once(&mut self, request: &[u8]) -> anyhow::Result<Answer> {
-        let stream = match &mut self.stream {
-            Some(stream) => stream,
-            none => none.insert(dial(&self.address, self.source)?),
-        };
-        stream.write_all(request)?;
+    /// The first half of [`Self::ask`], for those who wait for several connections. Where it goes is a connection that can be waited for.
+    ///
+    /// # Errors
+    /// When it cannot be sent.
+    pub fn send(&mut self, request: &[u8]) -> anyhow::Result<&TcpStream> {
+        self.close_unless(|asker| {
+            let stream = match &mut asker.stream {
+                Some(stream) => stream,
+                none => none.insert(dial(&asker.address, asker.source)?),
+            };
+            Ok(stream.write_all(request)?)
+        })?;
+        self.stream.as_ref().context("it was sent somewhere")
+    }
+
+    /// The second half.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub fn hear(&mut self) -> anyhow::Result<Answer> {
+        self.close_unless(Self::hear_once)
+    }
+
+    fn close_unless<T>(&mut self, act: impl FnOnce(&mut Self) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        act(self).inspect_err(|_| self.close())
+    }
+
+    fn hear_once(&mut self) -> anyhow::Result<Answer> {
+        let stream = self.stream.as_mut().context("nothing was asked")?;
         let head = loop {
             if let Some(at) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
@@ -191,9 +222,7 @@ impl Asker {
     /// # Errors
     /// When there is no answer, or a refusal.
     pub fn served(&mut self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
-        let Answer { status, body } = self.ask(request)?;
-        ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&body));
-        Ok(body)
+        self.ask(request)?.good()
     }
 
     /// Closes the connection.

@@ -35,7 +35,8 @@ fn key(c: &mut Choices<'_>) -> PublicKey {
     PublicKey([c.below(12) as u8; 32])
 }
 
-fn amount(c: &mut Choices<'_>) -> Amount {
+/// Seldom one that no account has.
+pub(crate) fn amount(c: &mut Choices<'_>) -> Amount {
     let units = match c.weighted(&[20, 2, 1]) {
         0 => c.within(1, 400),
         1 => c.pick(&[0, 1, AMOUNT_MAX / 2, AMOUNT_MAX]),

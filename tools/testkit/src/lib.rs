@@ -2,7 +2,7 @@
 //!
 //! - [`Choices`]: numbers from a seed (simulation, smoke tests) or from bytes (a fuzzer that learns which bytes lead where).
 //! - [`commands`]: commands made of choices, biased to where a venue goes wrong: ids collide, prices cross, balances run out.
-//! - [`plain`]: a market in which every number can be worked out by hand.
+//! - [`plain`]: a market in which every number can be worked out by hand, and a batch market.
 //! - [`Listener`]: who hears a venue's events, to be held against its engine.
 //! - [`published`]: what readers of the binary feed have to have, made of the engine's state.
 //! - [`batch`]: a naive judge of a batch market's blocks, and random blocks for it.

@@ -1,13 +1,14 @@
 //! A small market in which every number can be worked out by hand: instrument 0, BTC for USD, between accounts 0 and 1. A lot is 0.001 BTC,
-//! a tick 0.5 USD for one BTC; nobody pays fees.
+//! a tick 0.5 USD for one BTC; nobody pays fees. And a batch market.
 
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, ClientOrderId, EngineVersion, FeeSchedule, InstrumentId, InstrumentSpec, OrderTerms,
-    OrderType, PriceTicks, RiskLimits, Side, SizeLots, Symbol, TradingPhase, TransferId,
+    AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchPhase, ClientOrderId, Commission, EngineVersion, FeeSchedule,
+    InstrumentId, InstrumentSpec, Intake, LowerBounds, Mu, OrderTerms, OrderType, PriceTicks, QualityMax, RiskLimits, Side,
+    SizeLots, Symbol, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountCommand, AssetSpec, Command, Event, InstrumentCommand, LinkedOrder, NewOrder, OrderCommand, OrderEvent, SetTradingPhase,
-    Transfer, VenueCommand,
+    AccountCommand, AddBatchAsset, AssetSpec, BatchMarketCommand, BatchMarketSpec, Command, Event, InstrumentCommand, LinkedOrder,
+    NewOrder, OrderCommand, OrderEvent, SetBatchPhase, SetTradingPhase, Transfer, VenueCommand,
 };
 
 /// What makes it: ten commands, after which it trades. Each account has 2^50 units of both assets.
@@ -54,7 +55,34 @@ pub fn opening() -> Vec<Command> {
     commands
 }
 
-/// A limit order in it.
+/// A batch market with a filter and little commission, a block each millisecond.
+#[must_use]
+pub fn batch_market(market: BatchMarketId) -> BatchMarketSpec {
+    BatchMarketSpec {
+        market,
+        symbol: Symbol::new("MAIN").expect("a symbol"),
+        commission: Commission::new(15).expect("a commission"),
+        mu: Mu::new(10).expect("a share"),
+        lower_bounds: LowerBounds::BestEffort,
+        quality: QualityMax::USUAL,
+        intake: Intake::Filter,
+        interval_ns: 1_000_000,
+        transactions_max: 100,
+        domain: [7; 32],
+    }
+}
+
+/// What makes a batch market, gives it these assets and opens it.
+#[must_use]
+pub fn batch_opening(spec: BatchMarketSpec, assets: impl IntoIterator<Item = AssetId>) -> Vec<Command> {
+    let market = spec.market;
+    let mut commands = vec![BatchMarketCommand::Create(spec)];
+    commands.extend(assets.into_iter().map(|asset| BatchMarketCommand::AddAsset(AddBatchAsset { market, asset })));
+    commands.push(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
+    commands.into_iter().map(Command::BatchMarket).collect()
+}
+
+/// A limit order in the small market.
 #[must_use]
 pub fn order(account: u32, id: u64, side: Side, price_ticks: i64, size_lots: u64) -> Command {
     let terms = OrderTerms::limit(side, ticks(price_ticks), SizeLots::new(size_lots));

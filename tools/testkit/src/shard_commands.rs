@@ -1,14 +1,15 @@
 //! Commands of one of several shards, made of choices.
 
 use walras_engine::{Engine, PriceIndex};
-use walras_types::limits::{AMOUNT_MAX, SHARDS_MAX};
-use walras_types::{AccountId, Amount, AssetId, ClientTransferId, InstrumentId, ShardId, TransferSeq};
+use walras_types::limits::SHARDS_MAX;
+use walras_types::{AccountId, AssetId, ClientTransferId, InstrumentId, ShardId, TransferSeq};
 use walras_wire::{
     Command, CompareTransfers, InstrumentShard, ShardCommand, ShardPlace, TransferIn, TransferNumbers, TransferOut, TransferPlace,
     TransfersTaken,
 };
 
 use crate::Choices;
+use crate::batch_commands::amount;
 use crate::commands::{ACCOUNTS, ASSETS, INSTRUMENTS};
 
 /// Shards that [`opening`] says there are.
@@ -31,15 +32,6 @@ fn account(c: &mut Choices<'_>) -> AccountId {
 fn asset(c: &mut Choices<'_>) -> AssetId {
     let beyond = u32::from(c.one_in(12));
     AssetId(c.below(u64::from(ASSETS + beyond)) as u32)
-}
-
-fn amount(c: &mut Choices<'_>) -> Amount {
-    let units = match c.weighted(&[20, 2, 1]) {
-        0 => c.within(1, 400),
-        1 => c.pick(&[0, 1, AMOUNT_MAX / 2, AMOUNT_MAX]),
-        _ => c.any() & AMOUNT_MAX,
-    };
-    Amount::new(units).expect("at most the largest amount")
 }
 
 /// A number at or about another.

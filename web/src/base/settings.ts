@@ -6,9 +6,17 @@ const PREFIX = "walras.";
 
 /** A choice that outlives the page. What was kept is read by `parse`, which says `null` to what it does not know. */
 export class Setting<T> extends Signal<T> {
+  readonly #fallback: T;
+
   constructor(name: string, fallback: T, parse: (kept: unknown) => T | null) {
     super(read(name, fallback, parse));
+    this.#fallback = fallback;
     this.watch((value) => write(name, value));
+  }
+
+  /** As if nothing had been chosen. */
+  reset(): void {
+    this.value = this.#fallback;
   }
 }
 
@@ -31,8 +39,15 @@ export const timeZone = new Setting<"utc" | "local">("time-zone", "utc", oneOf("
 /** Which orders are asked for twice: those far from the market, all, or none. */
 export const confirmations = new Setting<"far" | "all" | "off">("confirmations", "far", oneOf("far", "all", "off"));
 export const soundOn = new Setting<boolean>("sound", false, flag);
-/** How the panels of the order book lie. */
-export const layout = new Setting<"all" | "chart" | "ladder">("layout", "all", oneOf("all", "chart", "ladder"));
+export type Arrangement = "standard" | "chart" | "book";
+/** Which panel of the order book's view has the most room. */
+export const layout = new Setting<Arrangement>("layout", "standard", oneOf("standard", "chart", "book"));
+/** The panels of that view which can be hidden. The book and the ticket are always shown. */
+export const PANELS = ["watch", "chart", "depth", "tape", "orders", "fills", "holdings"] as const;
+export type Panel = (typeof PANELS)[number];
+export const hiddenPanels = new Setting<Panel[]>("hidden-panels", [], (kept) =>
+  (Array.isArray(kept) ? PANELS.filter((panel) => kept.includes(panel)) : null));
+/** The symbols of the starred markets, in the order in which they were starred. */
 export const favourites = new Setting<string[]>("favourites", [], texts);
 export const sizeUnit = new Setting<"base" | "quote">("size-unit", "base", oneOf("base", "quote"));
 

@@ -2,7 +2,7 @@
 
 import type { ClusterView, FairAccessView, Latency, RelayNode, RelayTree } from "walras";
 import { client } from "../api/client.ts";
-import { group } from "../base/format.ts";
+import { group, showSpan } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
 import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
@@ -112,6 +112,33 @@ export function outWords(tree: RelayTree): string {
   const more = out.length - named.length;
   if (named.length === 0) return "";
   return words.relaysOut([...named, ...(more === 0 ? [] : [words.count(group(String(more)))])].join("; "));
+}
+
+/** What a relay said of itself, for people; dashes where it does not answer. */
+export interface RelayLine {
+  key: string;
+  place: string;
+  /** Why packets do not go by it; empty where they do. */
+  trouble: string;
+  packets: string;
+  /** Of these, those that came by a hedge. */
+  hedges: string;
+  lost: string;
+  transit: string;
+}
+
+/** The relays of a tree in the venue's order. Pure. */
+export function relayLines({ relays }: RelayTree): RelayLine[] {
+  const { network: words } = t;
+  const count = (value: number | null): string => (value === null ? "–" : group(String(value)));
+  return relays.map((relay) => {
+    const { layer, place, packets, by_hedge, lost, transit_ns_p50: transitNs } = relay;
+    const why = outBecause(relay);
+    return {
+      key: `${layer} ${place}`, place: words.relayAt(String(layer), String(place)), trouble: why === null ? "" : words.outBecause[why],
+      packets: count(packets), hedges: count(by_hedge), lost: count(lost), transit: transitNs === null ? "–" : showSpan(transitNs),
+    };
+  });
 }
 
 export interface Node {

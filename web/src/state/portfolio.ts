@@ -77,6 +77,46 @@ export function unrealised({ net, cost }: Result, price: bigint, scale: Scale): 
   return scaled(net * price, scale.priceDecimals + scale.sizeDecimals, scale.quoteDecimals) - cost;
 }
 
+/** What one instrument's trades came to, in its quote asset; `unrealised` is `null` where there is no last price. */
+export interface Part {
+  base: string;
+  quote: string;
+  result: Pick<Result, "realised" | "fees">;
+  unrealised: bigint | null;
+}
+
+/** What the trades in an asset earned, in the asset that is counted in; `null` where no price leads there. */
+export interface AssetResult {
+  asset: string;
+  realised: bigint | null;
+  unrealised: bigint | null;
+  fees: bigint | null;
+  /** Realised and unrealised, less fees. */
+  profit: bigint | null;
+}
+
+/**
+ * By base asset, in the order of the parts: what an instrument's trades earned counts for the asset that they bought or sold, converted
+ * `to` another at these rates, each figure rounded down. What the quote asset's own price did meanwhile is in none of them.
+ */
+export function resultsByAsset(parts: Part[], to: string, rates: Rate[]): AssetResult[] {
+  return [...new Set(parts.map(({ base }) => base))].map((asset) => {
+    const own = parts.filter(({ base }) => base === asset);
+    const sum = (of: (part: Part) => bigint | null): bigint | null => added(own.map((part) => {
+      const units = of(part);
+      return units === null ? null : convert(units, part.quote, to, rates);
+    }));
+    const [realised, fees] = [sum(({ result }) => result.realised), sum(({ result }) => result.fees)];
+    const open = sum((part) => part.unrealised);
+    return { asset, realised, unrealised: open, fees, profit: added([realised, open, fees === null ? null : -fees]) };
+  });
+}
+
+/** `null` where one of them is not known: part of a sum is no sum. */
+function added(values: (bigint | null)[]): bigint | null {
+  return values.reduce((sum, value) => (sum === null || value === null ? null : sum + value), 0n);
+}
+
 function take(result: Result, signed: bigint, value: bigint): void {
   const closes = result.net !== 0n && result.net > 0n !== signed > 0n;
   if (!closes) {

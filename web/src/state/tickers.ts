@@ -1,25 +1,38 @@
-// The tickers of all instruments, for the list of markets, alerts and what an account is worth.
+// The tickers of all instruments, for the list of markets, the watch list, alerts and what an account is worth.
 
 import { type Instrument, pathSymbol, type Subscription, type WsTicker } from "walras";
 import { Signal } from "../base/signal.ts";
 
-/** Beyond these only the prices that the venue listed at the start are known. */
-export const FOLLOWED_MAX = 200;
+/**
+ * A venue lets a connection have 64 subscriptions where nothing else is configured, and the page has others. Of the markets beyond these
+ * only the prices that the venue listed at the start are known.
+ */
+export const FOLLOWED_MAX = 48;
 
 export class Tickers {
   /** By symbol. */
   readonly all = new Signal<Map<string, WsTicker>>(new Map());
   #instruments: Instrument[] = [];
+  #followed: string[] = [];
 
-  /** What to subscribe to. */
-  start(instruments: Instrument[]): Subscription[] {
+  start(instruments: Instrument[]): void {
     this.#instruments = instruments;
-    return instruments.slice(0, FOLLOWED_MAX).map(({ symbol }) => ({ channel: "ticker", instrument: pathSymbol(symbol) }));
+  }
+
+  /** What to subscribe to and what to leave, so that the `first` are followed, and as many others as there is room for. */
+  follow(first: readonly string[]): { begin: Subscription[]; end: Subscription[] } {
+    const known = new Set(this.#instruments.map(({ symbol }) => symbol));
+    const wanted = [...new Set([...first, ...this.#followed, ...known])].filter((symbol) => known.has(symbol)).slice(0, FOLLOWED_MAX);
+    const begin = wanted.filter((symbol) => !this.#followed.includes(symbol));
+    const end = this.#followed.filter((symbol) => !wanted.includes(symbol));
+    this.#followed = wanted;
+    for (const symbol of end) this.all.value.delete(symbol);
+    return { begin: begin.map(subscriptionTo), end: end.map(subscriptionTo) };
   }
 
   take(message: WsTicker): void {
-    // By the venue's own spelling, which a message may give with another separator.
-    const symbol = this.#instruments.find((instrument) => pathSymbol(instrument.symbol) === pathSymbol(message.instrument))?.symbol;
+    // By the venue's own spelling, which a message may give with another separator. One may still come of a market that was left.
+    const symbol = this.#followed.find((followed) => pathSymbol(followed) === pathSymbol(message.instrument));
     if (symbol === undefined) return;
     this.all.value.set(symbol, message);
     this.all.touch();
@@ -28,4 +41,14 @@ export class Tickers {
   lastPrice(instrument: Instrument): string | null {
     return this.all.value.get(instrument.symbol)?.last_price ?? instrument.last_price;
   }
+
+  /** The change of the day in parts per million. */
+  changePpm({ symbol }: Instrument): number | null {
+    const ppm = this.all.value.get(symbol)?.change_ppm;
+    return ppm == null ? null : Number(ppm);
+  }
+}
+
+function subscriptionTo(symbol: string): Subscription {
+  return { channel: "ticker", instrument: pathSymbol(symbol) };
 }

@@ -2,7 +2,7 @@
 
 import { type Fill, parseUnits } from "walras";
 import type { Venue } from "./venue.ts";
-import { convert, type Rate, rateOf, type Result, resultOf, type Scale, unrealised } from "./portfolio.ts";
+import { type AssetResult, convert, type Rate, rateOf, type Result, resultOf, type Scale, unrealised } from "./portfolio.ts";
 import { isText, Setting } from "../base/settings.ts";
 
 export const countedIn = new Setting<string>("counted-in", "", (kept) => (isText(kept) ? kept : null));
@@ -23,9 +23,15 @@ export interface Earned {
   base: string;
   last: string | null;
   unrealised: bigint | null;
-  /** Realised, unrealised, less fees; in the quote asset and in the one that is counted in. */
+  /** Realised and unrealised, less fees. */
   profit: bigint | null;
-  profitCounted: bigint | null;
+}
+
+/** What one has of an asset, or none of any more, and what the trades in it earned, if there were any. */
+export interface AssetLine {
+  asset: string;
+  value: bigint | null;
+  result: AssetResult | null;
 }
 
 /** The assets that values can be counted in: those that something is priced in. */
@@ -63,7 +69,7 @@ export function holdings(venue: Venue, asset: string, rates: Rate[]): Holding[] 
   });
 }
 
-export function earned(venue: Venue, asset: string, rates: Rate[]): Earned[] {
+export function earned(venue: Venue): Earned[] {
   const byInstrument = new Map<string, Fill[]>();
   for (const fill of venue.account.fills.value) {
     const known = byInstrument.get(fill.instrument);
@@ -79,7 +85,14 @@ export function earned(venue: Venue, asset: string, rates: Rate[]): Earned[] {
     const last = venue.tickers.lastPrice(instrument);
     const open = result.net === 0n ? 0n : last === null ? null : unrealised(result, parseUnits(last, priceDecimals), scale);
     const profit = open === null ? null : result.realised + open - result.fees;
-    const profitCounted = profit === null ? null : convert(profit, instrument.quote, asset, rates);
-    return [{ result, scale, quote: instrument.quote, base: instrument.base, last, unrealised: open, profit, profitCounted }];
+    return [{ result, scale, quote: instrument.quote, base: instrument.base, last, unrealised: open, profit }];
   });
+}
+
+/** All that is held, then what was traded and is not held any more. */
+export function assetLines(held: Holding[], results: AssetResult[]): AssetLine[] {
+  const resultOfAsset = new Map(results.map((result) => [result.asset, result]));
+  const lines = held.map(({ asset, value }) => ({ asset, value, result: resultOfAsset.get(asset) ?? null }));
+  const known = new Set(held.map(({ asset }) => asset));
+  return [...lines, ...results.filter(({ asset }) => !known.has(asset)).map((result) => ({ asset: result.asset, value: 0n, result }))];
 }

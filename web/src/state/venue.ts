@@ -6,10 +6,12 @@ import {
   type Subscription, type WsBook,
 } from "walras";
 import { client } from "../api/client.ts";
+import { favourites } from "../base/settings.ts";
 import { Signal, atMostEvery } from "../base/signal.ts";
 import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
 import { Account } from "./account.ts";
+import { alerts } from "./alerts.ts";
 import { BatchDesk } from "./batch-desk.ts";
 import { FairDesk } from "./fair-access.ts";
 import { freshClientOrderId } from "./client-order-id.ts";
@@ -66,7 +68,10 @@ export class Venue {
     this.#assets = assets;
     this.desk.start(batches, assets);
     this.instruments.value = instruments;
-    for (const subscription of this.tickers.start(instruments)) this.stream.follow(subscription);
+    this.tickers.start(instruments);
+    this.#followTickers();
+    favourites.watch(() => this.#followTickers());
+    alerts.watch(() => this.#followTickers());
     this.stream.follow({ channel: "status" });
     void this.stream.open();
     void this.network.lookOnce();
@@ -98,8 +103,7 @@ export class Venue {
     market.ticker.value = this.tickers.all.value.get(symbol) ?? null;
     this.market.value = market;
     for (const subscription of subscriptionsOf(market)) this.stream.follow(subscription);
-    // An instrument beyond those that are followed all the time.
-    if (market.ticker.value === null) this.stream.follow({ channel: "ticker", instrument: pathSymbol(symbol) });
+    this.#followTickers();
   }
 
   chooseInterval(interval: Interval): void {
@@ -141,6 +145,14 @@ export class Venue {
   async order(symbol: string, orderId: string): Promise<OrderState> {
     if (this.#own === null) throw new Error(t.orderDetail.needsKey);
     return this.#own.order(pathSymbol(symbol), orderId, { by: "order_id" });
+  }
+
+  /** Those of the open market and of markets that the user wants to see or to hear of come first. */
+  #followTickers(): void {
+    const open = this.market.value?.symbol ?? [];
+    const { begin, end } = this.tickers.follow([open, favourites.value, alerts.value.map(({ symbol }) => symbol)].flat());
+    for (const subscription of end) this.stream.unsubscribe(subscription);
+    for (const subscription of begin) this.stream.follow(subscription);
   }
 
   #onState(state: StreamState, retryInMs: number): void {

@@ -1,4 +1,4 @@
-// One's own orders as lines on the chart, which can be dragged to another price, and one's fills as marks.
+// One's own orders as lines on the chart, which can be dragged to another price or trigger, and one's fills as marks.
 
 import { createSeriesMarkers, type IChartApi, type IPriceLine, type ISeriesApi, LineStyle, type SeriesMarker, type UTCTimestamp } from "lightweight-charts";
 import { formatUnits, type Order, parseUnits, pathSymbol } from "walras";
@@ -9,6 +9,7 @@ import { confirmations } from "../base/settings.ts";
 import { atMostEvery } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import type { Market } from "../state/market.ts";
+import { changeOf, lineOf } from "../state/order-line.ts";
 import { describeError } from "../state/outcome.ts";
 import { isFar } from "../state/ticket.ts";
 import type { Venue } from "../state/venue.ts";
@@ -75,7 +76,7 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
     let found: OwnLine | null = null;
     let nearest = NEAR_PX + 1;
     for (const own of lines.values()) {
-      const at = own.order.price === null ? null : series.priceToCoordinate(own.price);
+      const at = lineOf(own.order) === null ? null : series.priceToCoordinate(own.price);
       if (at === null || Math.abs(at - y) >= nearest) continue;
       [found, nearest] = [own, Math.abs(at - y)];
     }
@@ -92,8 +93,9 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
   host.addEventListener("pointerdown", (event) => {
     const market = venue.market.value;
     const own = event.button === 0 ? near(event) : null;
-    if (!own || !market || own.order.price === null) return;
-    dragged = { own, units: parseUnits(own.order.price, market.units.priceDecimals) };
+    const line = own && lineOf(own.order);
+    if (!own || !line || !market) return;
+    dragged = { own, units: parseUnits(line.at, market.units.priceDecimals) };
     chart.applyOptions({ handleScroll: false, handleScale: false });
     host.setPointerCapture(event.pointerId);
     event.preventDefault();
@@ -128,15 +130,18 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
   });
 
   const move = async (market: Market, order: Order, price: string): Promise<void> => {
-    if (order.price === null || parseUnits(order.price, market.units.priceDecimals) === parseUnits(price, market.units.priceDecimals)) return;
+    const line = lineOf(order);
+    const units = parseUnits(price, market.units.priceDecimals);
+    if (line === null || parseUnits(line.at, market.units.priceDecimals) === units) return;
     const name = `${sideText(order.side)} ${group(trimZeros(order.open))} ${market.units.instrument.base}`;
     const last = market.lastPrice();
-    const far = last !== null && isFar(order.side, parseUnits(price, market.units.priceDecimals), parseUnits(last, market.units.priceDecimals));
+    // A trigger that the last trade touches is refused by the venue; one far from it only waits.
+    const far = line.field === "price" && last !== null && isFar(order.side, units, parseUnits(last, market.units.priceDecimals));
     const asks = confirmations.value === "all" || (confirmations.value === "far" && far);
     if (asks && !(await ask(t.chart.sure(name, group(price))))) return drawNow();
     try {
-      await venue.stream.amend(order.instrument, order.client_order_id, { price });
-      venue.say({ tone: "good", title: t.chart.moved, text: t.chart.movedText(name, group(order.price), group(price)) });
+      await venue.stream.amend(order.instrument, order.client_order_id, changeOf(line, price));
+      venue.say({ tone: "good", title: t.chart.moved, text: t.chart.movedText(name, group(line.at), group(price)) });
     } catch (error) {
       venue.say({ tone: "bad", ...describeError(error as Error) });
     }

@@ -6,7 +6,7 @@ import { type BookLevel, pathSymbol } from "walras";
 import { toNumber } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showUnits, signed } from "../base/format.ts";
-import { atMostEvery } from "../base/signal.ts";
+import { atMostEvery, Signal } from "../base/signal.ts";
 import { AuctionHistory, crossingCurves, indicativeWords, ownOutcome, ownWords } from "../state/auction.ts";
 import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
@@ -26,7 +26,9 @@ interface Pointed {
   supply: number | null;
 }
 
-export function depthView(venue: Venue): void {
+/** Returns whether orders collect for an auction. */
+export function depthView(venue: Venue): Signal<boolean> {
+  const collects = new Signal(false);
   const host = byId("depth-plot");
   const readout = h("span.muted", { id: "depth-readout" });
   byId("depth-tools").append(readout);
@@ -52,7 +54,7 @@ export function depthView(venue: Venue): void {
     plot.show(curvesOf(market));
     const said = indicativeWords(market.book, market.phase, market.units);
     words.hidden = said === null;
-    document.documentElement.toggleAttribute("data-collects", said !== null);
+    if (collects.value !== (said !== null)) collects.value = said !== null;
     if (said) words.replaceChildren(...(said.price === "" ? [said.words] : [h("b", {}, t.depth.indicative(said.price)), ` ${said.words}`]));
     const { indicative } = market.book;
     history.add(said === null ? null : indicative, Date.now());
@@ -70,6 +72,7 @@ export function depthView(venue: Venue): void {
     history = new AuctionHistory();
     show();
   });
+  return collects;
 }
 
 /** Both sides to the same distance from the middle, so that the picture leans only when the market does. */

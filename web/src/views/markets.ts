@@ -1,4 +1,4 @@
-// The list of markets: found by name, the kept ones first, with the day's figures. It takes the place of a select of instruments.
+// The list of markets: found by name, the starred ones first, with the day's figures. It takes the place of a select of instruments.
 
 import { type Instrument, pathSymbol } from "walras";
 import { byId, h, setText } from "../base/dom.ts";
@@ -21,7 +21,7 @@ export function marketsDialog(venue: Venue): () => void {
   });
   const numeric = true;
   const { element, body } = table(words.title, [
-    { name: words.star(""), silent: true }, { name: words.instrument }, { name: words.last, numeric }, { name: words.change, numeric }, { name: words.high, numeric }, { name: words.low, numeric }, { name: words.volume, numeric },
+    { name: t.headings["watch-title"], silent: true }, { name: words.instrument }, { name: words.last, numeric }, { name: words.change, numeric }, { name: words.high, numeric }, { name: words.low, numeric }, { name: words.volume, numeric },
   ]);
   element.id = "markets-table";
   element.setAttribute("role", "grid");
@@ -62,7 +62,7 @@ export function marketsDialog(venue: Venue): () => void {
       star.setAttribute("aria-label", isKept ? words.unstar(symbol) : words.star(symbol));
       star.setAttribute("aria-pressed", String(isKept));
     }
-    const ppm = ticker?.change_ppm == null ? null : Number(ticker.change_ppm);
+    const ppm = venue.tickers.changePpm(instrument);
     const price = (text: string | null | undefined): string => (text == null ? "–" : group(text));
     const texts = [price(venue.tickers.lastPrice(instrument)), ppm === null ? "–" : showChange(ppm), price(ticker?.high), price(ticker?.low), ticker ? `${showShort(ticker.volume, 2)} ${base}` : "–"];
     texts.forEach((text, index) => {

@@ -8,6 +8,7 @@ import { group, showDay, showDayTime, showTime, typed, ungroup, zoneName } from 
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import { type HistoryLine, newestLines } from "../state/order-history.ts";
+import { changeOf, lineOf } from "../state/order-line.ts";
 import { describeError } from "../state/outcome.ts";
 import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
@@ -151,18 +152,19 @@ function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditi
     );
     return;
   }
-  const price =
-    order.price === null
-      ? null
-      : h("input", { type: "text", inputmode: "decimal", value: typed(order.price), "aria-label": said.newPrice(name) });
+  const line = lineOf(order);
+  const isTrigger = line?.field === "trigger";
+  const at = line && h("input", {
+    type: "text", inputmode: "decimal", value: typed(line.at), "aria-label": isTrigger ? said.newTrigger(name) : said.newPrice(name),
+  });
   const size = h("input", { type: "text", inputmode: "decimal", value: typed(order.open), "aria-label": said.newSize(name) });
   const save = async (): Promise<void> => {
-    const changes: { price?: string; size?: string } = {};
-    const newPrice = price ? ungroup(price.value) : null;
-    const newSize = ungroup(size.value);
-    if (newPrice !== null && newPrice !== order.price) changes.price = newPrice;
-    if (newSize !== order.open) changes.size = newSize;
-    if (changes.price === undefined && changes.size === undefined) return setEditing(false);
+    const [newAt, newSize] = [at && ungroup(at.value), ungroup(size.value)];
+    const changes = {
+      ...(line && newAt !== null && newAt !== line.at && changeOf(line, newAt)),
+      ...(newSize !== order.open && { size: newSize }),
+    };
+    if (Object.keys(changes).length === 0) return setEditing(false);
     try {
       await venue.stream.amend(order.instrument, order.client_order_id, changes);
       setEditing(false);
@@ -170,7 +172,7 @@ function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditi
       venue.say({ tone: "bad", ...describeError(error as Error) });
     }
   };
-  for (const input of [price, size]) {
+  for (const input of [at, size]) {
     input?.addEventListener("keydown", (event) => {
       if (event.key === "Enter") void save();
       else if (event.key === "Escape") setEditing(false);
@@ -181,7 +183,7 @@ function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditi
   }
   actions.replaceChildren();
   first.replaceChildren(h("div.amend", {},
-    price && h("label", {}, said.price, price), h("label", {}, said.open, size),
+    at && h("label", {}, isTrigger ? t.ticket.fields.trigger : said.price, at), h("label", {}, said.open, size),
     h("span.buttons", {},
       h("button", { type: "button", "aria-label": said.saveLabel(name), onclick: () => void save() }, said.save),
       h("button", { type: "button", "aria-label": said.keepLabel(name), onclick: () => setEditing(false) }, said.keep))));

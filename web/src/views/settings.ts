@@ -3,7 +3,7 @@
 import { parseUnits } from "walras";
 import { h, setText } from "../base/dom.ts";
 import { group, ungroup } from "../base/format.ts";
-import { confirmations, layout, type Setting, soundOn, timeZone } from "../base/settings.ts";
+import { confirmations, hiddenPanels, layout, type Panel, PANELS, type Setting, soundOn, timeZone } from "../base/settings.ts";
 import { addAlert, type Alert, alerts, ALERTS_MAX, reached, removeAlert } from "../state/alerts.ts";
 import type { Venue } from "../state/venue.ts";
 import { errorText } from "../texts/error-text.ts";
@@ -19,28 +19,41 @@ export function settingsDialog(): () => void {
       setting.value = select.value as T;
       if (reload) location.reload();
     } }, ...options.map(([value, text]) => h("option", { value, selected: value === setting.value }, text)));
+    setting.watch((value) => {
+      select.value = value;
+    });
     return h("div.setting", {}, h("label", { for: id }, label), select);
   };
   const sound = h("input", { type: "checkbox", id: "setting-sound", checked: soundOn.value, onchange: () => {
     soundOn.value = sound.checked;
     if (sound.checked) playTone();
   } });
+  const boxes: HTMLInputElement[] = PANELS.map((panel) => h("input", { type: "checkbox", id: `show-${panel}`, value: panel, onchange: () => {
+    hiddenPanels.value = PANELS.filter((_, index) => boxes[index]?.checked === false);
+  } }));
+  const drawBoxes = (): void => {
+    for (const box of boxes) box.checked = !hiddenPanels.value.includes(box.value as Panel);
+  };
+  hiddenPanels.watch(drawBoxes);
+  drawBoxes();
+  const panels = h("div.checks", { role: "group", "aria-labelledby": "setting-panels" },
+    ...PANELS.map((panel, index) => h("label", {}, boxes[index], t.headings[`${panel}-title` as const])));
+  const reset = h("button", { type: "button", id: "layout-reset", onclick: () => {
+    layout.reset();
+    hiddenPanels.reset();
+  } }, words.layoutReset);
   const dialog = h("dialog", { id: "settings", "aria-labelledby": "settings-title" },
     h("h2", { id: "settings-title" }, words.title),
     choice<Language | "auto">(languageChoice, "setting-language", words.language,
       [["auto", words.languageAuto(LANGUAGE_NAMES[preferredOf(navigator.languages)])], ...LANGUAGES.map((each): [Language, string] => [each, LANGUAGE_NAMES[each]])], true),
     choice(timeZone, "setting-times", words.times, [["utc", words.utc], ["local", words.local]], true),
     choice(confirmations, "setting-confirm", words.confirm, [["far", words.confirmFar], ["all", words.confirmAll], ["off", words.confirmOff]]),
-    choice(layout, "setting-layout", words.layout, [["all", words.layoutAll], ["chart", words.layoutChart], ["ladder", words.layoutLadder]]),
+    choice(layout, "setting-layout", words.layout, [["standard", words.layoutStandard], ["chart", words.layoutChart], ["book", words.layoutBook]]),
+    h("div.setting", {}, h("span", { id: "setting-panels" }, words.panels), panels),
     h("div.setting", {}, h("span", {}, words.sound), h("label.check", {}, sound, ` ${words.soundWords}`)),
     h("p.muted.small", {}, words.kept),
-    h("form", { method: "dialog" }, h("div.row", {}, h("button.primary", { type: "submit" }, words.close))));
+    h("form", { method: "dialog" }, h("div.row", {}, h("button.primary", { type: "submit" }, words.close), reset)));
   document.body.prepend(dialog);
-  const arrange = (): void => {
-    document.documentElement.dataset["layout"] = layout.value;
-  };
-  layout.watch(arrange);
-  arrange();
   return () => {
     if (!dialog.open) dialog.showModal();
   };

@@ -17,10 +17,11 @@ const STAGES: [stage: StageTimes["stage"], medianNs: number, spread: number][] =
   ["order", 780 * US, 0.35], ["request", 930 * US, 0.4], ["publish", 640 * US, 0.4], ["release", 1_900 * US, 0.2],
 ];
 
-/** All but the first answer. The third forwards nothing. */
+/** All but the first answer. The third forwards nothing. Each has lost as many packets as there are relays before it. */
 function relaysOf(layers: number[]): RelayNode[] {
   const all = layers.slice(0, -1).flatMap((count, layer) => Array.from({ length: count }, (_, place) => ({ layer, place })));
-  return all.map((at, number) => (number === 0 ? silentRelay(at) : number === 2 ? muteRelay(at) : relayNode(at)));
+  const busy = (at: Partial<RelayNode>, lost: number): RelayNode => relayNode({ ...at, by_hedge: 2, lost });
+  return all.map((at, number) => (number === 0 ? silentRelay(at) : number === 2 ? muteRelay(at) : busy(at, number)));
 }
 
 export class FakeFair {

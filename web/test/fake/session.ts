@@ -2,7 +2,7 @@
 
 import { crc32 } from "node:zlib";
 import type { WebSocket } from "ws";
-import type { Interval, Level, OrderRequest, Phase, Trade } from "walras";
+import type { Interval, Level, OrderRequest, Trade } from "walras";
 import { verify } from "./auth.ts";
 import type { FakeMarket } from "./market.ts";
 import { FakeReject } from "./matching.ts";
@@ -23,8 +23,8 @@ export class Session {
   readonly #books = new Map<FakeMarket, BookFeed>();
   readonly #trades = new Map<FakeMarket, Trade[]>();
   readonly #candles = new Map<FakeMarket, Set<Interval>>();
-  /** With the phase that was sent last. */
-  readonly #tickers = new Map<FakeMarket, Phase>();
+  /** As they were last sent. */
+  readonly #tickers = new Map<FakeMarket, string>();
   #batch = false;
   readonly #demands = new Map<string, [sell: string, buy: string]>();
   #status = false;
@@ -55,16 +55,15 @@ export class Session {
   /** Twenty times a second: what changed since the last time. */
   publish(): void {
     for (const [market, feed] of this.#books) this.#publishBook(market, feed);
-    for (const [market, phase] of this.#tickers) {
-      if (phase !== market.instrument.phase) this.#sendTicker(market);
-    }
     for (const [market, trades] of this.#trades) {
       if (trades.length === 0) continue;
       this.#send({ type: "trades", instrument: market.instrument.symbol, kind: "update", trades: trades.splice(0) });
       for (const interval of this.#candles.get(market) ?? []) {
         this.#send({ type: "candles", instrument: market.instrument.symbol, interval, kind: "update", candles: market.candles.get(interval)?.slice(-1) });
       }
-      if (this.#tickers.has(market)) this.#sendTicker(market);
+    }
+    for (const [market, sent] of this.#tickers) {
+      if (sent !== JSON.stringify(market.ticker())) this.#sendTicker(market);
     }
     if (this.#privateNews.length > 0 && this.#account !== null) {
       const news = this.#privateNews.splice(0);
@@ -106,8 +105,9 @@ export class Session {
   }
 
   #sendTicker(market: FakeMarket): void {
-    this.#tickers.set(market, market.instrument.phase);
-    this.#send({ type: "ticker", ...market.ticker() });
+    const ticker = market.ticker();
+    this.#tickers.set(market, JSON.stringify(ticker));
+    this.#send({ type: "ticker", ...ticker });
   }
 
   #sendBook(market: FakeMarket, feed: BookFeed, kind: string, bids: Level[], asks: Level[]): void {
@@ -149,7 +149,9 @@ export class Session {
       case "cancel":
         return this.#venue.cancel(this.#account, market, message["client_order_id"] ?? "");
       case "amend":
-        return this.#venue.amend(this.#account, market, message["client_order_id"] ?? "", message["price"], message["size"]);
+        return this.#venue.amend(this.#account, market, message["client_order_id"] ?? "", {
+          price: message["price"], trigger: message["trigger"], size: message["size"],
+        });
       case "mass_cancel":
         return this.#venue.massCancel(this.#account, market);
       default:

@@ -26,6 +26,8 @@ function instrument(id: number, base: string, lot: string, sizeDecimals: number)
   return whole.instrument({ instrument_id: id, symbol: `${base}/USD`, base, lot_size: lot, size_decimals: sizeDecimals });
 }
 
+type Changes = Record<"price" | "trigger" | "size", string | undefined>;
+
 export class FakeVenue {
   readonly assets = ASSETS;
   readonly markets = [
@@ -238,11 +240,7 @@ export class FakeVenue {
           trigger, open: parse(request.size, sizeDecimals, 114, "SizeNotOnLot"),
           peak: null, hidden: false, timeInForce: "gtc", exitOf: name, isHeld: true,
         };
-        const last = market.instrument.last_price;
-        const rises = (order.side === "buy") !== (kind === "take_profit");
-        if (last !== null && (rises ? parseUnits(last, priceDecimals) >= trigger : parseUnits(last, priceDecimals) <= trigger)) {
-          throw new FakeReject(90, "StopWouldTrigger", "The last trade has touched the trigger, so the order would not wait.");
-        }
+        refuseTouched(market, order, trigger);
         market.book.submit(order, "off", 0n, nowNs());
         entered.push(order);
       }
@@ -258,8 +256,15 @@ export class FakeVenue {
     return { log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), status: "cancelled" };
   }
 
-  amend(account: number, market: FakeMarket, clientOrderId: string, price?: string, size?: string): object {
+  amend(account: number, market: FakeMarket, clientOrderId: string, asked: Changes): object {
+    const { price, trigger, size } = asked;
     const order = findOrder(market, account, clientOrderId);
+    if (trigger !== undefined) {
+      if (order.trigger === null) throw new FakeReject(29, "AmendInvalid", "Only a stop that waits has a trigger.");
+      const at = parse(trigger, market.priceDecimals, 113, "PriceNotOnTick");
+      refuseTouched(market, order, at);
+      order.trigger = at;
+    }
     market.book.amend(
       order, price === undefined ? null : parse(price, market.priceDecimals, 113, "PriceNotOnTick"),
       size === undefined ? null : parse(size, market.sizeDecimals, 114, "SizeNotOnLot"), nowNs(),
@@ -390,6 +395,15 @@ function parse(text: string, decimals: number, code: number, reason: string): bi
     return parseUnits(text, decimals);
   } catch {
     throw new FakeReject(code, reason, "The number does not fit the instrument's steps.");
+  }
+}
+
+/** A stop that the last trade has set off would not wait. */
+function refuseTouched(market: FakeMarket, { side, kind }: Pick<FakeOrder, "side" | "kind">, trigger: bigint): void {
+  const last = market.instrument.last_price;
+  const rises = (side === "buy") !== kind.startsWith("take_profit");
+  if (last !== null && (rises ? parseUnits(last, market.priceDecimals) >= trigger : parseUnits(last, market.priceDecimals) <= trigger)) {
+    throw new FakeReject(90, "StopWouldTrigger", "The last trade has touched the trigger, so the order would not wait.");
   }
 }
 

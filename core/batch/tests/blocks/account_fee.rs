@@ -4,18 +4,12 @@ use walras_batch::{
     Batch, BatchSettings, BlockRejected, DropReason, Effect, Intake, ProposedClearing, RestoreError, Then, check_restored,
 };
 use walras_types::limits::ACCOUNTS_MAX;
-use walras_types::{
-    AccountFee, AccountId, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, Payment, PublicKey, TransactionSeq,
-};
+use walras_types::{AccountFee, AccountId, AssetId, BatchOperation, BatchPrice, CreateOffer, Payment, PublicKey};
 
-use crate::world::{MARKET, World, amount, key};
+use crate::world::{MARKET, World, amount, key, nothing, sent};
 
 /// Asset 3 is in no market.
 const OUTSIDE: AssetId = AssetId(3);
-
-fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
-}
 
 fn open(number: u64) -> BatchOperation {
     BatchOperation::CreateAccount(key(number))
@@ -35,10 +29,6 @@ fn venue(account_count: u32, asset: AssetId, units: u64) -> World {
     let mut world = World::new(account_count, 100);
     world.batch.set_account_fee(Some(AccountFee { asset, amount: amount(units) }));
     world
-}
-
-fn nothing(world: &World) -> ProposedClearing {
-    ProposedClearing::of_nothing(world.batch.market())
 }
 
 /// What is available to an account, what it has reserved, and what the venue collected.

@@ -9,11 +9,7 @@ use walras_types::{
     IssuedAmount, Mu, OfferName, Payment, TransactionSeq,
 };
 
-use crate::world::{MARKET, World, amount, key, price, threads, with_marginal};
-
-fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
-}
+use crate::world::{MARKET, World, amount, key, nothing, price, sent, threads, with_marginal};
 
 fn offer(sell: u32, buy: u32, units: u64, limit: BatchPrice) -> BatchOperation {
     BatchOperation::CreateOffer(CreateOffer {
@@ -39,10 +35,6 @@ fn burn(asset: u32, units: u64) -> BatchOperation {
 
 fn pair(sell: u16, buy: u16) -> Pair {
     Pair { sell: AssetIndex(sell), buy: AssetIndex(buy) }
-}
-
-fn nothing(world: &World) -> ProposedClearing {
-    ProposedClearing::of_nothing(world.batch.market())
 }
 
 fn available(world: &World, account: u32, asset: u32) -> u64 {

@@ -1,13 +1,9 @@
 //! Accounts that set their own keys.
 
 use walras_batch::{Batch, BlockRejected, DropReason, Intake, MarketForm, ProposedClearing, Roots};
-use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, OfferName, Payment, PublicKey, TransactionSeq};
+use walras_types::{AccountId, AssetId, BatchOperation, OfferName, Payment, PublicKey, TransactionSeq};
 
-use crate::world::{World, amount, key};
-
-fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
-}
+use crate::world::{World, amount, key, nothing, sent};
 
 fn set(number: u64) -> BatchOperation {
     BatchOperation::SetKey(key(number))
@@ -15,10 +11,6 @@ fn set(number: u64) -> BatchOperation {
 
 fn pay(to: u32, units: u64) -> BatchOperation {
     BatchOperation::Payment(Payment { to: AccountId(to), asset: AssetId(3), amount: amount(units) })
-}
-
-fn nothing(world: &World) -> ProposedClearing {
-    ProposedClearing::of_nothing(world.batch.market())
 }
 
 /// Accounts 0 to 2 have keys 1000 to 1002.

@@ -15,7 +15,7 @@ use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, PublicKey, TransactionSeq,
 };
 
-use crate::world::{ASSETS, Draw, MARKET, World, amount, key, proposed, transactions};
+use crate::world::{ASSETS, Draw, MARKET, World, amount, key, nothing, proposed, transactions};
 use crate::{currencies, light_parts};
 
 /// A block as a client receives it.
@@ -50,10 +50,6 @@ pub(crate) fn cleared(world: &mut World, draw: &mut Draw) -> Cleared {
     world.close(&sent, Intake::Reserve, 1);
     let block = proposed(world, draw);
     world.clear(&block, 1).unwrap()
-}
-
-fn no_trades(world: &World) -> ProposedClearing {
-    ProposedClearing::of_nothing(world.batch.market())
 }
 
 fn pairs() -> impl Iterator<Item = Pair> {
@@ -211,14 +207,14 @@ fn a_statement_is_of_the_last_block_or_is_not_made() {
     // Accounts are as they were, until somebody lies about hashes: then what is hashed is no longer what the last block left.
     assert_eq!(statement(&world), Some(before));
     assert!(world.accounts.statement(&world.ledger, AccountId(0), &served.kept).is_none(), "it used a number");
-    let lie = ProposedClearing { expected: Some(Roots::default()), ..no_trades(&world) };
+    let lie = ProposedClearing { expected: Some(Roots::default()), ..nothing(&world) };
     assert_eq!(world.clear(&lie, 1).map(|_| ()), Err(BlockRejected::AccountsRoot));
     assert_eq!(statement(&world), None);
     // An account that the operator makes has the number that the rejected block gave, and is hashed as what it is.
     world.ledger.create_account().unwrap();
     let mut again = world.restored();
-    let cleared = world.clear(&no_trades(&world), 1).unwrap();
-    assert_eq!(cleared.roots, again.clear(&no_trades(&again), 1).unwrap().roots);
+    let cleared = world.clear(&nothing(&world), 1).unwrap();
+    assert_eq!(cleared.roots, again.clear(&nothing(&again), 1).unwrap().roots);
     assert_eq!(cleared.created[0].0, AccountId(new.0 + 2));
     assert!(world.accounts.statement(&world.ledger, AccountId(1), &cleared.roots).is_some());
 }
@@ -289,15 +285,9 @@ fn what_no_account_can_be_is_refused() {
     }
 }
 
-/// Account 7 of eight, with this content, in a block made for it.
-fn open_account(content: &[u8]) -> Result<AccountState, LightError> {
-    let mut tree = AccountTree::new();
-    let put = |account: u32, bytes: &mut walras_merkle::Content<'_>| bytes.put(if account == 7 { content } else { &[1] });
-    tree.update(8, &[], put, crate::world::threads(1));
-    let proof = tree.prove(7);
-    assert_eq!(proof.root(7, Claim::Is(content)), Ok(tree.root()));
-    let statement = [&[1, 5][..], &(content.len() as u32).to_le_bytes(), content, &proof.encode()].concat();
-    let header = BlockHeader {
+/// The header of a market's first block, of two assets, in which nothing happened.
+fn empty() -> BlockHeader {
+    BlockHeader {
         market: MARKET,
         number: 1,
         parent: [0; 32],
@@ -310,7 +300,18 @@ fn open_account(content: &[u8]) -> Result<AccountState, LightError> {
         prices: vec![None; 2],
         trades: Vec::new(),
         outcomes: [0; 32],
-    };
+    }
+}
+
+/// Account 7 of eight, with this content, in a block made for it.
+fn open_account(content: &[u8]) -> Result<AccountState, LightError> {
+    let mut tree = AccountTree::new();
+    let put = |account: u32, bytes: &mut walras_merkle::Content<'_>| bytes.put(if account == 7 { content } else { &[1] });
+    tree.update(8, &[], put, crate::world::threads(1));
+    let proof = tree.prove(7);
+    assert_eq!(proof.root(7, Claim::Is(content)), Ok(tree.root()));
+    let statement = [&[1, 5][..], &(content.len() as u32).to_le_bytes(), content, &proof.encode()].concat();
+    let header = empty();
     let (touched, offers) = (Digest([1; 32]), Digest([2; 32]));
     let markets = &[(MARKET.0, offers)];
     let state = StateRoots { accounts: tree.root(), touched, header: Digest(header.hash()), markets }.root();
@@ -335,20 +336,7 @@ fn what_no_offer_can_be_is_refused() {
         let of_pairs = Trie::build(&pairs[..]);
         let proof = OfferProof::new((&of_pairs, &pairs), 1, Some((&trie, &offers[..])), &name).encode();
         let statement = [&[1, 6, 1][..], &content, &proof].concat();
-        let header = BlockHeader {
-            market: MARKET,
-            number: 1,
-            parent: [0; 32],
-            batch_hash: [0; 32],
-            transaction_count: 0,
-            rules: [0; 32],
-            quality: Quality::default(),
-            certificate: [0; 32],
-            pairs: Pairs::all(2).unwrap(),
-            prices: vec![None; 2],
-            trades: Vec::new(),
-            outcomes: [0; 32],
-        };
+        let header = empty();
         let markets = &[(MARKET.0, of_pairs.root())];
         let hash =
             StateRoots { accounts: Digest::default(), touched: Digest::default(), header: Digest(header.hash()), markets }.root();

@@ -14,7 +14,7 @@ use walras_types::{
 };
 
 use crate::properties::with_pools;
-use crate::world::{Draw, MARKET, World, amount, price, proposed, transactions, with_marginal};
+use crate::world::{Draw, MARKET, World, amount, price, proposed, sent, transactions, with_marginal};
 
 type Fraction = Ratio<BigInt>;
 
@@ -267,10 +267,6 @@ proptest! {
 
 fn name(account: u32, sequence: u64) -> OfferName {
     OfferName { account: AccountId(account), sequence: TransactionSeq(sequence) }
-}
-
-fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
 }
 
 fn create(assets: [u32; 2], amounts: [u64; 2]) -> CreatePool {

@@ -64,6 +64,15 @@ pub(crate) fn key(number: u64) -> PublicKey {
     PublicKey(key)
 }
 
+pub(crate) fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
+    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
+}
+
+/// A clearing in which nothing trades.
+pub(crate) fn nothing(world: &World) -> ProposedClearing {
+    ProposedClearing::of_nothing(world.batch.market())
+}
+
 pub(crate) const MARKET: BatchMarketId = BatchMarketId(7);
 pub(crate) const ASSETS: u32 = 5;
 

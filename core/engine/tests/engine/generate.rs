@@ -280,6 +280,10 @@ pub fn command() -> impl Strategy<Value = Command> {
         8 => exit().prop_map(|linked| Command::Order(OrderCommand::NewLinked(linked))),
         24 => (account(), instrument_id(), amendment())
             .prop_map(|(account, instrument, amendment)| Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment }))),
+        8 => (account(), instrument_id(), amendment()).prop_map(|(account, instrument, amendment)| {
+            let (amend, name) = (AmendOrder { account, instrument, amendment }, ClientOrderName::new("abc-2").unwrap());
+            Command::Order(OrderCommand::AmendNamed(NamedAmend { amend, name }))
+        }),
         6 => (account(), instrument_id(), name()).prop_map(|(account, instrument, client_order_id)| {
             Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
         }),

@@ -3,15 +3,13 @@
 use std::num::NonZero;
 
 use walras_batch::ProposedClearing;
-use walras_engine::Engine;
 use walras_types::limits::KEY_REPLACED_NS;
 use walras_types::*;
-use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::*;
 
-use crate::venue::{BTC, USD, Venue, opening, units};
+use crate::batch_market::{MARKET, opening_with_batches, set_key, submit};
+use crate::venue::{BTC, Venue, units};
 
-const MARKET: BatchMarketId = BatchMarketId(0);
 const ACCOUNT: AccountId = AccountId(0);
 const STOLEN: PublicKey = PublicKey([1; 32]);
 const OF_THIEF: PublicKey = PublicKey([2; 32]);
@@ -21,31 +19,8 @@ const OF_OPERATOR: PublicKey = PublicKey([3; 32]);
 fn venue(version: u16, in_steps: bool) -> Venue {
     let mut venue = Venue::new();
     go_in_steps(&mut venue, in_steps);
-    let spec = BatchMarketSpec {
-        market: MARKET,
-        symbol: Symbol::new("MAIN").unwrap(),
-        commission: Commission::new(15).unwrap(),
-        mu: Mu::new(10).unwrap(),
-        lower_bounds: LowerBounds::BestEffort,
-        quality: QualityMax::NONE,
-        intake: Intake::Filter,
-        interval_ns: 500_000_000,
-        transactions_max: 100,
-        domain: [7; 32],
-    };
-    let mut commands = vec![Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(version)))];
-    commands.extend(opening(1, 1_000_000, &[]));
-    commands.push(Command::BatchMarket(BatchMarketCommand::Create(spec)));
-    for asset in [BTC, USD] {
-        commands.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset })));
-    }
-    let phase = BatchPhase::Open;
-    commands.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase })));
-    commands.push(set_by_operator(STOLEN));
-    for command in commands {
-        let events = venue.apply(command);
-        assert!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{command:?}: {events:?}");
-    }
+    venue.take_all([Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(version)))]);
+    venue.take_all(opening_with_batches(STOLEN));
     venue
 }
 
@@ -56,15 +31,13 @@ fn go_in_steps(venue: &mut Venue, in_steps: bool) {
 }
 
 fn set_by_operator(key: PublicKey) -> Command {
-    Command::Account(AccountCommand::SetKey(SetAccountKey { account: ACCOUNT, key }))
+    set_key(ACCOUNT, key)
 }
 
 /// A transaction of the account, under its number so many after the next, comes to the log. Whether it is collected.
 fn send(venue: &mut Venue, after: u64, operation: BatchOperation) -> Result<(), RejectReason> {
     let sequence = TransactionSeq(venue.engine.next_transaction(ACCOUNT).0 + after);
-    let signed =
-        SignedTransaction { transaction: BatchTransaction::new(ACCOUNT, sequence, operation), signature: [0; SIGNATURE_BYTES] };
-    match venue.apply(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())))[..] {
+    match venue.apply(submit(BatchTransaction::new(ACCOUNT, sequence, operation)))[..] {
         [Event::Batch(BatchEvent::TransactionCollected(_))] => Ok(()),
         [Event::Rejected(Rejected { reason, .. })] => Err(reason),
         ref other => panic!("{other:?}"),
@@ -106,16 +79,9 @@ fn go_on(venue: &mut Venue) -> Option<Vec<Event>> {
     (collected > 0).then(|| venue.apply(Command::Batch(BatchCommand::Close(CloseBatch { market, block }))))
 }
 
-/// A start from the snapshot of the state as it is.
+/// A start from the snapshot of the state as it is, with the same steps.
 fn restored(venue: &Venue, in_steps: bool) -> Venue {
-    let mut bytes = Vec::new();
-    venue.engine.snapshot(&mut bytes);
-    let mut engine = Engine::restore(&bytes).unwrap();
-    assert_eq!(engine.state_hash(), venue.engine.state_hash());
-    let mut frozen = Vec::new();
-    engine.freeze().snapshot(&mut frozen);
-    assert!(frozen == bytes, "what is kept for a snapshot has all of the state");
-    let mut venue = Venue { engine, now: venue.now };
+    let mut venue = venue.restored();
     go_in_steps(&mut venue, in_steps);
     venue
 }

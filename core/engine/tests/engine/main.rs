@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, unreachable_pub)] // Test code, helpers included; nothing of it is exported.
 
 mod against_model;
+mod batch_market;
 mod cancelling;
 mod currencies;
 mod document;

@@ -56,6 +56,21 @@ impl<I: PriceIndex> Venue<I> {
         events
     }
 
+    /// Applies a command, and gives why it was rejected, if it was.
+    pub fn refused(&mut self, command: Command) -> Option<RejectReason> {
+        self.apply(command).iter().find_map(|event| match event {
+            Event::Rejected(rejected) => Some(rejected.reason),
+            _ => None,
+        })
+    }
+
+    /// Applies commands of which none is rejected.
+    pub fn take_all(&mut self, commands: impl IntoIterator<Item = Command>) {
+        for command in commands {
+            assert_eq!(self.refused(command), None, "{command:?}");
+        }
+    }
+
     /// Applies a session's command, and gives what became of it and its events.
     pub fn apply_numbered(&mut self, ordinal: Ordinal, command: Command) -> (Numbered, Vec<Event>) {
         let mut events = Vec::new();
@@ -87,6 +102,20 @@ impl<I: PriceIndex> Venue<I> {
                 assert_eq!(self.engine.best_level(instrument, side), depth.first().copied());
             }
         }
+    }
+}
+
+impl Venue {
+    /// A start from the snapshot of the state as it is.
+    pub fn restored(&self) -> Self {
+        let mut bytes = Vec::new();
+        self.engine.snapshot(&mut bytes);
+        let mut engine = Engine::restore(&bytes).unwrap();
+        assert_eq!(engine.state_hash(), self.engine.state_hash());
+        let mut frozen = Vec::new();
+        engine.freeze().snapshot(&mut frozen);
+        assert!(frozen == bytes, "what is kept for a snapshot has all of the state");
+        Self { engine, now: self.now }
     }
 }
 

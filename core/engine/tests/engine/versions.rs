@@ -4,41 +4,15 @@ use std::num::NonZero;
 
 use walras_engine::versions::{NEWEST, OLDEST};
 use walras_types::*;
-use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::*;
 
-use crate::venue::{BTC, USD, Venue, opening, units};
-
-const MARKET: BatchMarketId = BatchMarketId(0);
+use crate::batch_market::{self, MARKET, opening_with_batches};
+use crate::venue::{BTC, USD, Venue, opening, phase, spec, units};
 
 /// An open batch market, and an account with a key.
 fn batch_venue() -> Venue {
     let mut venue = Venue::new();
-    let spec = BatchMarketSpec {
-        market: MARKET,
-        symbol: Symbol::new("MAIN").unwrap(),
-        commission: Commission::new(15).unwrap(),
-        mu: Mu::new(10).unwrap(),
-        lower_bounds: LowerBounds::BestEffort,
-        quality: QualityMax::NONE,
-        intake: Intake::Filter,
-        interval_ns: 500_000_000,
-        transactions_max: 100,
-        domain: [7; 32],
-    };
-    let mut commands = opening(1, 1_000_000, &[]);
-    commands.push(Command::BatchMarket(BatchMarketCommand::Create(spec)));
-    for asset in [BTC, USD] {
-        commands.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset })));
-    }
-    let phase = BatchPhase::Open;
-    commands.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase })));
-    let (account, key) = (AccountId(0), PublicKey([7; 32]));
-    commands.push(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })));
-    for command in commands {
-        let events = venue.apply(command);
-        assert!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{command:?}: {events:?}");
-    }
+    venue.take_all(opening_with_batches(PublicKey([7; 32])));
     venue
 }
 
@@ -49,8 +23,7 @@ fn submit(venue: &mut Venue, operation: BatchOperation) -> Vec<Event> {
 fn submit_with_terms(venue: &mut Venue, operation: BatchOperation, terms: TransactionTerms) -> Vec<Event> {
     let account = AccountId(0);
     let transaction = BatchTransaction::new(account, venue.engine.next_transaction(account), operation).with_terms(terms);
-    let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
-    venue.apply(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())))
+    venue.apply(batch_market::submit(transaction))
 }
 
 /// A pool is created, added to and left.
@@ -145,8 +118,7 @@ fn chains_of_transactions_need_version_14() {
     let of_chain = [0, 1, 2].map(|place| terms(Joined::of_chain(place, 3)));
     let since = |terms| {
         let transaction = BatchTransaction::new(AccountId(0), TransactionSeq(1), operation).with_terms(terms);
-        let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
-        Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())).since().0
+        batch_market::submit(transaction).since().0
     };
     assert_eq!([since(TransactionTerms::NONE), since(terms(Joined::Next))], [0, 13]);
     assert_eq!(of_chain.map(since), [14; 3]);
@@ -162,11 +134,41 @@ fn chains_of_transactions_need_version_14() {
 }
 
 #[test]
+fn amendments_that_give_a_text_need_version_14() {
+    let mut venue: Venue = Venue::new();
+    venue.take_all(opening(1, 1_000_000, &[spec(0)]));
+    venue.take_all([phase(0, TradingPhase::Continuous), Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(13)))]);
+    let terms = OrderTerms::limit(Side::Buy, PriceTicks::new(100).unwrap(), SizeLots::new(3));
+    let (account, instrument, client_order_id) = (AccountId(0), InstrumentId(0), ClientOrderId(5));
+    let entered = venue.apply(Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms })));
+    let Some(Event::Order(OrderEvent::Accepted(accepted))) = entered.first() else { panic!("{entered:?}") };
+    let amend = |size| {
+        let amendment = Amendment { client_order_id, price: None, trigger: None, size: Some(SizeLots::new(size)) };
+        AmendOrder { account, instrument, amendment }
+    };
+    let named = |size| {
+        let name = ClientOrderName::of_replacement(b"77").unwrap();
+        Command::Order(OrderCommand::AmendNamed(NamedAmend { amend: amend(size), name }))
+    };
+    assert_eq!(named(2).since(), EngineVersion(14));
+    let expected = Rejected::of(&named(2), RejectReason::NeedsLaterVersion);
+    assert_eq!(venue.apply(named(2)), [Event::Rejected(expected)]);
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(14))));
+    // As the same amendment without the text, and the order keeps the number with which it entered.
+    let mut done = venue.apply(named(2));
+    done.extend(venue.apply(Command::Order(OrderCommand::Amend(amend(1)))));
+    let [Event::Order(OrderEvent::Amended(first)), Event::Order(OrderEvent::Amended(second))] = done[..] else {
+        panic!("{done:?}")
+    };
+    let open = |lots| Resting { open: SizeLots::new(lots), shown: SizeLots::new(lots) };
+    assert_eq!((first.order_id, first.client_order_id, first.resting), (accepted.order_id, client_order_id, open(2)));
+    assert_eq!(OrderAmended { resting: open(1), ..first }, second);
+}
+
+#[test]
 fn orders_named_by_a_text_and_dead_mans_switches_need_version_13() {
     let mut venue: Venue = Venue::new();
-    for command in opening(1, 1_000_000, &[]) {
-        venue.apply(command);
-    }
+    venue.take_all(opening(1, 1_000_000, &[]));
     let terms = OrderTerms::limit(Side::Buy, PriceTicks::new(100).unwrap(), SizeLots::new(1));
     let (account, instrument, client_order_id) = (AccountId(0), InstrumentId(0), ClientOrderId(1 << 63));
     let order = NewOrder { account, instrument, client_order_id, terms };
@@ -186,12 +188,8 @@ fn orders_named_by_a_text_and_dead_mans_switches_need_version_13() {
     assert_eq!(rejected(&venue.apply(after(99))), Some(RejectReason::UnknownAccount));
     // As the same order by its number.
     let mut plain: Venue = Venue::new();
-    for command in opening(1, 1_000_000, &[]) {
-        plain.apply(command);
-    }
+    plain.take_all(opening(1, 1_000_000, &[]));
     let tick = Command::Venue(VenueCommand::Tick);
-    for command in [tick, tick, Command::Venue(VenueCommand::SetEngineVersion(NEWEST)), tick, tick] {
-        plain.apply(command);
-    }
+    plain.take_all([tick, tick, Command::Venue(VenueCommand::SetEngineVersion(NEWEST)), tick, tick]);
     assert_eq!(venue.apply(named), plain.apply(Command::Order(OrderCommand::New(order))));
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use walras_order_book::{Amended, Art, Band, Entry, Fate, Ladder, OrderBook, OwnerId, Placed, Refusal};
-use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
+use walras_types::{Allocation, ClientOrderId, OrderId, PriceTicks, Side, SizeLots};
 
 use crate::driver::{Answer, Book, Name, Phase, Venue};
 use crate::generate::{Op, op};
@@ -252,19 +252,7 @@ proptest! {
     }
 }
 
-fn bid((owner, client_order_id): Name) -> Entry {
-    Entry {
-        order_id: OrderId(0),
-        client_order_id,
-        owner,
-        side: Side::Buy,
-        price: PriceTicks::saturating(1 + client_order_id.0 as i64 % 7),
-        size: SizeLots::new(1),
-        time_in_force: TimeInForce::GoodTillCancel,
-        post_only: PostOnly::Off,
-        display: Display::Full,
-        min_size: None,
-        self_trade: SelfTrade::CancelNewest,
-        trigger: None,
-    }
+fn bid(name: Name) -> Entry {
+    let price = PriceTicks::saturating(1 + name.1.0 as i64 % 7);
+    Entry::limit(OrderId(0), name, Side::Buy, price, SizeLots::new(1))
 }

@@ -5,7 +5,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use walras_order_book::{Art, Band, Entry, Fate, Ladder, OrderBook, OwnerId, Placed, Refusal};
 use walras_types::limits::{FILL_CHECK_LEVELS_MAX, FILL_CHECK_ORDERS_MAX, SHARED_LEVEL_ORDERS_MAX};
-use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
+use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
 
 use crate::driver::Book;
 use crate::naive::NaiveBook;
@@ -14,20 +14,8 @@ use crate::tape::Tape;
 const TAKER: OwnerId = OwnerId(1);
 
 fn entry(id: u64, side: Side, price: i64, lots: u64) -> Entry {
-    Entry {
-        order_id: OrderId(id),
-        client_order_id: ClientOrderId(id),
-        owner: OwnerId(2),
-        side,
-        price: PriceTicks::new(price).expect("a price"),
-        size: SizeLots::new(lots),
-        time_in_force: TimeInForce::GoodTillCancel,
-        post_only: PostOnly::Off,
-        display: Display::Full,
-        min_size: None,
-        self_trade: SelfTrade::CancelNewest,
-        trigger: None,
-    }
+    let (name, price) = ((OwnerId(2), ClientOrderId(id)), PriceTicks::new(price).expect("a price"));
+    Entry::limit(OrderId(id), name, side, price, SizeLots::new(lots))
 }
 
 /// Enters `entry` into a copy of each kind of book that holds `resting`, and wants the same of all.

@@ -1,25 +1,13 @@
 //! Orders that are held: no price touches them before they are released.
 
 use walras_order_book::{Band, Becomes, Condition, Entry, Fate, Ladder, OrderBook, OwnerId, Trigger};
-use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
+use walras_types::{Allocation, ClientOrderId, OrderId, PriceTicks, Side, SizeLots, TimeInForce};
 
 use crate::tape::Tape;
 
 fn entry(id: u64, side: Side, price: i64, trigger: Option<Trigger>) -> Entry {
-    Entry {
-        order_id: OrderId(id),
-        client_order_id: ClientOrderId(id),
-        owner: OwnerId(id as u32),
-        side,
-        price: PriceTicks::saturating(price),
-        size: SizeLots::new(5),
-        time_in_force: TimeInForce::GoodTillCancel,
-        post_only: PostOnly::Off,
-        display: Display::Full,
-        min_size: None,
-        self_trade: SelfTrade::CancelNewest,
-        trigger,
-    }
+    let (name, price) = ((OwnerId(id as u32), ClientOrderId(id)), PriceTicks::saturating(price));
+    Entry { trigger, ..Entry::limit(OrderId(id), name, side, price, SizeLots::new(5)) }
 }
 
 fn stop(price: i64) -> Trigger {

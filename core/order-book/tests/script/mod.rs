@@ -129,21 +129,7 @@ impl<B: Book> Clerk<B> {
     fn enter(&mut self, name: &str, side: Side, what: &str, options: &[&str]) {
         let (size, limit) = what.split_once('@').expect("SIZE@PRICE");
         self.entered += 1;
-        let (owner, client_order_id) = name_of(name);
-        let mut entry = Entry {
-            order_id: OrderId(self.entered),
-            client_order_id,
-            owner,
-            side,
-            price: price(limit),
-            size: SizeLots::new(number(size)),
-            time_in_force: TimeInForce::GoodTillCancel,
-            post_only: PostOnly::Off,
-            display: Display::Full,
-            min_size: None,
-            self_trade: SelfTrade::CancelNewest,
-            trigger: None,
-        };
+        let mut entry = Entry::limit(OrderId(self.entered), name_of(name), side, price(limit), SizeLots::new(number(size)));
         let mut band = Band::OPEN;
         for option in options {
             match option.split_once('=').unwrap_or((option, "")) {

@@ -214,6 +214,19 @@ fn a_key_expires_at_every_replica_and_does_not_come_back_where_the_clock_is_set_
 }
 
 #[test]
+fn a_signature_is_checked_while_another_thread_has_the_gateway() {
+    let dir = tempfile::tempdir().unwrap();
+    let access = open(dir.path());
+    let key = generate(Algorithm::Ed25519);
+    access.add(key.record(Some(AccountId(1)), [Permission::Trade].into_iter().collect()).unwrap()).unwrap();
+    let signed = key.sign(&Request::WEB_SOCKET, now().0, "n");
+    let verifier = access.verifier(&signed.key);
+    let held = access.gateway();
+    assert!(verifier.verify(&Request::WEB_SOCKET, &signed).is_ok());
+    drop(held);
+}
+
+#[test]
 fn the_same_key_again_is_no_mistake_and_a_revoked_one_is() {
     let dir = tempfile::tempdir().unwrap();
     let access = open(dir.path());

@@ -30,6 +30,7 @@ mod shards;
 mod signed;
 mod visits;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,9 +61,27 @@ pub(crate) use records::read_reports;
 pub use walras_http_port::{OPERATOR_PLACES, Server, ServerError};
 pub(crate) use walras_http_port::{Place, place_of, stopped};
 
-/// What every request needs.
+/// What every request needs. Clones share it: a request is given many.
 #[derive(Clone, Debug)]
-pub struct App {
+pub struct App(Arc<AppParts>);
+
+impl From<AppParts> for App {
+    fn from(parts: AppParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for App {
+    type Target = AppParts;
+
+    fn deref(&self) -> &AppParts {
+        &self.0
+    }
+}
+
+/// What an [`App`] gives.
+#[derive(Debug)]
+pub struct AppParts {
     /// The market.
     pub venue: VenueHandle,
     /// Who may do what.

@@ -7,11 +7,12 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::Refusal;
-use walras_archive::{AccountCursor, AccountQuery, RecordKind};
+use walras_archive::{AccountCursor, AccountQuery, ForwardQuery, RecordKind, RecordPlace};
+use walras_gateway::ClientOrder;
 use walras_gateway::session::Resend;
-use walras_market_data::{AccountRecord, Recorded};
-use walras_ports::{KnownOrder, OrderKey, OrderWait, RecordFilter, RecordsPage, View, known_order};
-use walras_types::{AccountId, ClientOrderName, OrderId, RejectReason, TimeNs};
+use walras_market_data::{AccountRecord, RecordId, Recorded};
+use walras_ports::{ForwardRecords, KnownOrder, OrderKey, OrderWait, RecordFilter, RecordsPage, View, known_order};
+use walras_types::{AccountId, ClientOrderName, LogIndex, OrderId, RejectReason, TimeNs, TradeId};
 use walras_wire::order_entry::{ReportEvent, decode_report_event};
 use walras_wire::{Event, OrderEvent};
 
@@ -36,12 +37,20 @@ pub(super) struct RecordsOf {
     client_order_id: Option<String>,
     since: Option<String>,
     until: Option<String>,
+    after: Option<String>,
     limit: Option<usize>,
     cursor: Option<String>,
 }
 
+/// What is asked for, newest first or oldest first.
+enum Listed {
+    Backward(AccountQuery),
+    /// With the trade that the fills are to come after.
+    Forward(ForwardQuery, Option<TradeId>),
+}
+
 impl RecordsOf {
-    fn parse(&self, app: &App, account: AccountId, kind: RecordKind) -> Result<(AccountQuery, RecordFilter), ApiError> {
+    fn parse(&self, app: &App, account: AccountId, kind: RecordKind) -> Result<(Listed, RecordFilter), ApiError> {
         let catalog = app.venue.catalog();
         let only = |symbol: &String| instrument(&catalog, symbol).map(|scale| scale.spec.instrument);
         let time = |name, text: &Option<String>, otherwise| match text {
@@ -53,43 +62,78 @@ impl RecordsOf {
             order_id: self.order_id.as_ref().map(|text| number("order_id", text).map(OrderId)).transpose()?,
             client_order_id: self.client_order_id.as_ref().map(|text| client_order(text).map(|called| called.id)).transpose()?,
         };
-        let asked = AccountQuery {
-            account,
-            kind,
-            since: time("since", &self.since, 0)?,
-            until: time("until", &self.until, u64::MAX)?,
-            before: cursor(self.cursor.as_deref())?.unwrap_or(AccountCursor::MAX),
-            limit: at_most("limit", self.limit, 100, RECORDS_MAX)?.max(1),
+        let (since, until) = (time("since", &self.since, 0)?, time("until", &self.until, u64::MAX)?);
+        let limit = at_most("limit", self.limit, 100, RECORDS_MAX)?.max(1);
+        let Some(after) = &self.after else {
+            let before = cursor(self.cursor.as_deref())?.unwrap_or(AccountCursor::MAX);
+            return Ok((Listed::Backward(AccountQuery { account, kind, since, until, before, limit }), filter));
         };
-        Ok((asked, filter))
+        let after = number("after", after)?;
+        let (begin, trade) = match kind {
+            RecordKind::Fill if filter.instrument.is_none() => {
+                return Err(Refusal::malformed("after: each instrument numbers its own trades; give `instrument`, too").into());
+            }
+            RecordKind::Fill => (None, Some(TradeId(after))),
+            RecordKind::Ended => {
+                let id = RecordId { log_index: LogIndex(after), number: u32::MAX };
+                (Some(RecordPlace { time: TimeNs(0), id }), None)
+            }
+        };
+        let next: Option<RecordPlace> = cursor(self.cursor.as_deref())?;
+        // A cursor of another list leads to nothing that is not after the number. Of two of one record, the cursor is further.
+        let after = begin.into_iter().chain(next).max_by_key(|place| place.id);
+        let asked = ForwardQuery { account, kind, since, until, after, before: RecordId::MAX, limit };
+        Ok((Listed::Forward(asked, trade), filter))
+    }
+
+    /// The records, the next page's cursor, and whether none is beyond reach.
+    async fn read(
+        &self,
+        app: &App,
+        account: AccountId,
+        kind: RecordKind,
+    ) -> Result<(Vec<Recorded>, Option<String>, bool), ApiError> {
+        match self.parse(app, account, kind)? {
+            (Listed::Backward(asked), filter) => {
+                let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
+                Ok((records, next.map(|next| next.to_string()), complete))
+            }
+            (Listed::Forward(asked, trade), filter) => {
+                let found = app.venue.account_records_forward(asked, filter, trade).await?;
+                let ForwardRecords { records, next, complete } = found;
+                Ok((records, next.map(|next| next.to_string()), complete))
+            }
+        }
     }
 }
 
 pub(super) async fn fills(State(app): State<App>, asked: Asked<RecordsOf>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let (asked, filter) = query(asked)?.parse(&app, account, RecordKind::Fill)?;
-    let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
+    let (records, next, complete) = query(asked)?.read(&app, account, RecordKind::Fill).await?;
     let fills = records.iter().filter_map(|recorded| match &recorded.record {
         AccountRecord::Fill(fill) => Some(fill),
         AccountRecord::Ended(_) => None,
     });
     let fills = views::fills(&app.venue.catalog(), fills);
-    Ok(ok(&json!({"fills": fills, "next": next.map(|next| next.to_string()), "complete": complete})))
+    Ok(ok(&json!({"fills": fills, "next": next, "complete": complete})))
 }
 
 pub(super) async fn closed_orders(State(app): State<App>, asked: Asked<RecordsOf>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let (asked, filter) = query(asked)?.parse(&app, account, RecordKind::Ended)?;
-    let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
+    let (records, next, complete) = query(asked)?.read(&app, account, RecordKind::Ended).await?;
     let catalog = app.venue.catalog();
     let orders: Vec<Value> = records
         .iter()
         .filter_map(|recorded| match &recorded.record {
-            AccountRecord::Ended(order) => Some(views::ended_order(catalog.instrument(order.instrument)?, order)),
+            AccountRecord::Ended(order) => {
+                let mut body = views::ended_order(catalog.instrument(order.instrument)?, order);
+                body["log_index"] = recorded.id.log_index.0.to_string().into();
+                Some(body)
+            }
             AccountRecord::Fill(_) => None,
         })
         .collect();
-    Ok(ok(&json!({"orders": orders, "next": next.map(|next| next.to_string()), "complete": complete})))
+    Ok(ok(&json!({"orders": orders, "next": next, "complete": complete})))
 }
 
 #[derive(Deserialize)]
@@ -189,8 +233,8 @@ fn reports_after(view: &View<'_>, account: AccountId, after: Option<u64>, max: u
     let reports = found
         .filter_map(|(report, name)| {
             let event = decode_report_event(report.event).ok()?;
-            // Reports that an earlier program kept have no texts.
-            let name = name.or_else(|| order_of(&event).and_then(&mut name_of));
+            // Reports from before engine version 14 have no texts.
+            let name = name.filter(|name| !is_replacement(&event, *name)).or_else(|| order_of(&event).and_then(&mut name_of));
             let waits = match &event {
                 ReportEvent::Event(Event::Order(OrderEvent::Accepted(e))) => view.waits.of(account, e.order_id),
                 ReportEvent::Event(_) | ReportEvent::Filled(_) => None,
@@ -199,6 +243,11 @@ fn reports_after(view: &View<'_>, account: AccountId, after: Option<u64>, max: u
         })
         .collect();
     Ok(ReadReports { reports, last })
+}
+
+/// Whether a report has the text that a replacement by FIX gave the order, and not the one with which it entered.
+fn is_replacement(event: &ReportEvent, name: ClientOrderName) -> bool {
+    matches!(event, ReportEvent::Event(Event::Order(OrderEvent::Amended(e))) if ClientOrder::from(name).id != e.client_order_id)
 }
 
 fn order_of(event: &ReportEvent) -> Option<OrderId> {
@@ -231,4 +280,34 @@ pub(super) async fn reports(State(app): State<App>, asked: Asked<ReportsOf>, sig
     let limit = at_most("limit", limit, 100, REPORTS_MAX)?;
     let read = read_reports(&app, account, after, limit).await?;
     Ok(ok(&reports::reports(&app.venue.catalog(), &read)))
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::{ClientOrderId, InstrumentId, Side, SizeLots};
+    use walras_wire::{OrderAmended, Priority, Resting};
+
+    use super::*;
+
+    /// FIX calls a replaced order otherwise: here it has the text with which it entered, whatever its report came with.
+    #[test]
+    fn a_replacement_does_not_rename_an_order_here() {
+        let [first, second] = ["bid-7", "bid-8"].map(|text| ClientOrderName::new(text).unwrap());
+        let digits = ClientOrderName::of_replacement(b"77").unwrap();
+        let amended = |client_order_id| {
+            ReportEvent::Event(Event::Order(OrderEvent::Amended(OrderAmended {
+                instrument: InstrumentId(0),
+                account: AccountId(0),
+                client_order_id,
+                order_id: OrderId(7),
+                side: Side::Buy,
+                price: None,
+                priority: Priority::Kept,
+                resting: Resting { open: SizeLots::new(5), shown: SizeLots::new(5) },
+            })))
+        };
+        let of_text = amended(ClientOrder::from(first).id);
+        assert_eq!([first, second, digits].map(|name| is_replacement(&of_text, name)), [false, true, true]);
+        assert!(is_replacement(&amended(ClientOrderId(5)), second), "of an order that entered by a number");
+    }
 }

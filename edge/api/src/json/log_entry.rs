@@ -92,18 +92,11 @@ fn command(command: &Command) -> Value {
             ];
             ("cancel_order", object(fields))
         }
-        Command::Order(OrderCommand::Amend(c)) => {
-            let AmendOrder { account, instrument, amendment } = c;
-            let Amendment { client_order_id, price, trigger, size } = amendment;
-            let fields = [
-                ("account_id", Some(account.0.into())),
-                ("instrument_id", Some(instrument.0.into())),
-                ("client_order_id", Some(number(client_order_id.0))),
-                ("price_ticks", price.map(ticks)),
-                ("trigger_ticks", trigger.map(ticks)),
-                ("open_lots", size.map(|lots| number(lots.get()))),
-            ];
-            ("amend_order", object(fields))
+        Command::Order(OrderCommand::Amend(c)) => ("amend_order", amend_order(c)),
+        Command::Order(OrderCommand::AmendNamed(c)) => {
+            let mut fields = amend_order(&c.amend);
+            fields.insert("client_order_name".to_owned(), c.name.as_str().into());
+            ("amend_order", fields)
         }
         Command::Order(OrderCommand::MassCancel(c)) => {
             let MassCancel { account, instrument, side } = c;
@@ -241,6 +234,19 @@ fn command(command: &Command) -> Value {
     let mut fields = fields;
     fields.insert("kind".to_owned(), kind.into());
     Value::Object(fields)
+}
+
+fn amend_order(c: &AmendOrder) -> Map<String, Value> {
+    let AmendOrder { account, instrument, amendment } = c;
+    let Amendment { client_order_id, price, trigger, size } = amendment;
+    object([
+        ("account_id", Some(account.0.into())),
+        ("instrument_id", Some(instrument.0.into())),
+        ("client_order_id", Some(number(client_order_id.0))),
+        ("price_ticks", price.map(ticks)),
+        ("trigger_ticks", trigger.map(ticks)),
+        ("open_lots", size.map(|lots| number(lots.get()))),
+    ])
 }
 
 fn new_order(order: &NewOrder) -> Map<String, Value> {

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use walras_archive::{AccountCursor, AccountQuery, Files, History, RecordKind, Service, verify_day};
-use walras_market_data::{AccountRecord, Recorded};
+use walras_archive::{AccountCursor, AccountQuery, Files, ForwardQuery, History, RecordKind, Service, Wanted, verify_day};
+use walras_market_data::{AccountRecord, RecordId, Recorded};
 use walras_types::{AccountId, TimeNs};
 
 use super::world::{Script, Venue, archive, settings};
@@ -39,6 +39,20 @@ fn all(history: &History, mut query: AccountQuery) -> Vec<Recorded> {
     }
 }
 
+/// The same, oldest first.
+fn all_forward(history: &History, of: AccountQuery) -> Vec<Recorded> {
+    let AccountQuery { account, kind, since, until, limit, .. } = of;
+    let mut query = ForwardQuery { account, kind, since, until, after: None, before: RecordId::MAX, limit };
+    let mut found: Vec<Recorded> = Vec::new();
+    loop {
+        let page = history.account_records_forward(&query, |_| Wanted::Yes).unwrap();
+        assert!(page.records.len() <= limit);
+        found.extend(page.records);
+        let Some(next) = page.next else { return found };
+        assert_ne!(query.after.replace(next), Some(next), "a page goes on");
+    }
+}
+
 fn expected(script: &Script, account: AccountId, kind: RecordKind) -> Vec<Recorded> {
     script.accounts.iter().rev().filter(|recorded| is_of(recorded, account, kind)).copied().collect()
 }
@@ -49,6 +63,9 @@ fn is_whole(history: &History, script: &Script) {
             let expected = expected(script, account, kind);
             for limit in [1_000, 7] {
                 assert_eq!(all(history, query(account, kind, limit)), expected, "{account} {kind:?}");
+                let mut forward = all_forward(history, query(account, kind, limit));
+                forward.reverse();
+                assert_eq!(forward, expected, "{account} {kind:?}, oldest first");
             }
         }
     }
@@ -71,6 +88,9 @@ fn all_that_happened_to_an_account_is_found_newest_first() {
                 counts[usize::from(kind == RecordKind::Ended)] += expected.len();
                 let within: Vec<_> = expected.iter().filter(|r| (since..until).contains(&time_of(r))).copied().collect();
                 assert_eq!(all(&history, AccountQuery { since, until, ..query(account, kind, 5) }), within);
+                let mut forward = all_forward(&history, AccountQuery { since, until, ..query(account, kind, 5) });
+                forward.reverse();
+                assert_eq!(forward, within);
                 // From a place that another list said, without its record's number.
                 if let Some(from) = expected.get(expected.len() / 2) {
                     let before = AccountCursor { id: from.id, number: None };

@@ -307,11 +307,42 @@ fn missing_entries_cost_the_orders_of_their_day_alone() {
     assert!(of_gap >= 1 && !noted[noted.len() - 1], "{noted:?}");
     let whole = tempfile::tempdir().unwrap();
     archive(&Settings { folder: whole.path().to_path_buf(), ..settings }, &script);
-    let last = |folder: &std::path::Path| {
-        let day = History::new(folder).days().unwrap().iter().rev().find(|day| day.manifest.is_some()).unwrap().day;
-        std::fs::read(folder.join(day.to_string()).join("orders.journal")).unwrap()
-    };
-    assert!(last(folder.path()) == last(whole.path()), "the orders of a day do not depend on those of the days before");
+    let [found, expected] = [folder.path(), whole.path()].map(last_orders);
+    assert!(found == expected, "the orders of a day do not depend on those of the days before");
+}
+
+/// A replica that catches up by another's state knows all orders from there on, also where it sends its archive what it has before the next
+/// entry comes.
+#[test]
+fn orders_of_a_state_that_replaced_another_are_known() {
+    let script = Script::of_seed(7, 3_000);
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path());
+    let mut keeper = Keeper::open(settings.clone(), Files::default()).unwrap();
+    let mut venue = Venue::new(&settings, LogIndex(0), Engine::new());
+    script.entries[..150].iter().for_each(|entry| venue.apply(entry));
+    for (log_index, time, command) in &script.entries[150..250] {
+        venue.engine.apply(*log_index, *time, command, &mut Vec::new());
+    }
+    venue.recorder.start_over(&venue.engine);
+    venue.hand_over(&mut keeper);
+    assert_eq!(keeper.seen(), LogIndex(150));
+    for some in script.entries[250..].chunks(250) {
+        some.iter().for_each(|entry| venue.apply(entry));
+        venue.hand_over(&mut keeper);
+        keeper.commit().unwrap();
+        while keeper.close_one().unwrap().is_some() {}
+    }
+    assert_eq!(keeper.missing(), 100);
+    let whole = tempfile::tempdir().unwrap();
+    archive(&Settings { folder: whole.path().to_path_buf(), ..settings }, &script);
+    assert!(last_orders(folder.path()) == last_orders(whole.path()));
+}
+
+/// The journal of orders of the last closed day.
+fn last_orders(folder: &std::path::Path) -> Vec<u8> {
+    let day = History::new(folder).days().unwrap().iter().rev().find(|day| day.manifest.is_some()).unwrap().day;
+    std::fs::read(folder.join(day.to_string()).join("orders.journal")).unwrap()
 }
 
 #[test]

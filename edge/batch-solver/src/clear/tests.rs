@@ -77,7 +77,7 @@ fn a_search_with_a_margin_begins_where_the_one_without_ended() {
     let (found, given) = ([Some(BatchPrice::ONE), None], [None, Some(BatchPrice::ONE)]);
     let priced = |outcome| {
         let solution = Solution { prices: vec![Some(1.0), None], outcome, queries: 9, worst_excess: 0.0, blocks: 1 };
-        Priced { prices: found.to_vec(), solution, buying_pair_count: 0 }
+        Priced { prices: found.to_vec(), solution, buying_pair_count: 0, buy_round_count: 0, are_buy_rates_settled: true }
     };
     for outcome in [Outcome::Cleared, Outcome::ClearedWithinBounds] {
         assert_eq!(start_with_margin(&priced(outcome), Some(&given)), Some(&found[..]), "{outcome:?}");

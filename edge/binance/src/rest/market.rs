@@ -235,7 +235,8 @@ pub(super) async fn ticker_trading_day(State(app): State<App>, call: Call) -> An
 
 /// The present day of instruments, in a time zone.
 pub(crate) async fn ticker_trading_day_of(app: &App, params: &Params) -> Result<Value, Error> {
-    of_window(app, params, Window::trading_day(params.zone()?, app.now_ms())).await
+    let window = Window::trading_day(params.zone()?, app.now_ms()).ok_or_else(|| Error::invalid("timeZone"))?;
+    of_window(app, params, window).await
 }
 
 /// A window of some instruments, which must be named.

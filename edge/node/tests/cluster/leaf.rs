@@ -10,8 +10,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use walras_access::now;
-use walras_client::Client;
-use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY};
+use walras_client::cluster::{ClusterLoad, Flow, LoadOptions, Offered, ReplicaAddress, Ways};
+use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY, LocalReplica};
+use walras_client::{Client, read_key};
 use walras_feed::book::Book;
 use walras_feed::channel::{ChannelId, View};
 use walras_feed::message::Message;
@@ -112,6 +113,34 @@ fn without_fair_access_a_gateway_follows_the_leader() {
         cluster.catches_up(leader);
     }
     finish(cluster, participants);
+}
+
+/// Orders a second of all sessions, and in a burst fifteen times as many.
+const USUAL_PER_S: u64 = 300;
+
+/// Nothing is lost: what the gateways and the leader cannot take at once waits in connections, and is answered.
+#[test]
+fn a_burst_of_orders_at_fifteen_times_the_rate_is_answered_order_by_order() {
+    let settings = vec![("fair_access", "sequencing", "500us".into()), ("fair_access", "bound_us", toml::Value::Integer(10))];
+    let mut cluster = Cluster::of(Shape { gateways: 2, more: settings, ..Shape::default() });
+    for id in [FIRST_GATEWAY, FIRST_GATEWAY + 1] {
+        cluster.local.start(id).unwrap();
+    }
+    let address = |replica: &LocalReplica| ReplicaAddress { url: replica.url(), orders: replica.orders.clone(), trust: None };
+    let replicas: Vec<ReplicaAddress> = cluster.local.replicas.iter().map(address).collect();
+    let gateways = cluster.local.gateways.iter().map(|gateway| gateway.orders.clone()).collect();
+    let key = read_key(&cluster.local.operator_key()).unwrap();
+    let ways = Ways::Gateways { gateways, copies: 1 };
+    let options = LoadOptions { sessions: 8, markets: 1, flow: Flow::Generated(15), ways };
+    let mut load = ClusterLoad::prepare_with(&replicas, &key, &options).unwrap();
+    for per_s in [USUAL_PER_S, 15 * USUAL_PER_S, USUAL_PER_S] {
+        // It ends once each command is answered, in its session's order, and fails where one is not.
+        let report = load.run(Offered::PerSecond(per_s), Duration::ZERO, Duration::from_millis(500)).unwrap();
+        assert_eq!(report.reconnects, 0, "{report}");
+        assert!(report.answered >= per_s / 4 && report.rejected * 5 < report.answered, "at {per_s} a second: {report}");
+    }
+    drop(load);
+    stop_in_order(&mut cluster, &ALL);
 }
 
 /// A participant's end of a gateway's market data, which never asks for what is missing.

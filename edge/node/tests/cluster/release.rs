@@ -17,7 +17,7 @@ fn now_ns() -> u64 {
 }
 
 /// A figure of a replica.
-fn figure(cluster: &Cluster, id: u64, name: &str) -> Option<u64> {
+pub(super) fn figure(cluster: &Cluster, id: u64, name: &str) -> Option<u64> {
     let mut stream = TcpStream::connect(&cluster.local.replicas[id as usize - 1].http).ok()?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: venue\r\nConnection: close\r\n\r\n").ok()?;
     let mut text = String::new();

@@ -1,26 +1,34 @@
-//! Strategies in the process of a leaf gateway: one that trades on what it sees, next to one that never comes back from a call.
+//! Strategies in the process of a leaf gateway: one that trades on what it sees, and not before it may be seen, next to one that never comes
+//! back from a call.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use walras_client::Client;
 use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY};
+use walras_types::{AccountId, TimeNs};
 use walras_wait::until;
+use walras_wire::{Command, OrderCommand};
 
 use super::client::{Diary, Participant};
-use super::{Cluster, PATIENCE, Shape, check_told, progress, stop_in_order};
+use super::release::figure;
+use super::{Cluster, PATIENCE, Shape, check_told, entries, progress, stop_in_order};
 
-/// Joins each order of more than one lot: one lot at its side and price. So it does not join its own.
+/// How long the venue holds market data: far longer than an order takes from a gateway into the log.
+const RELEASE: Duration = Duration::from_millis(150);
+
+/// Joins each order of more than one lot: one lot at its side and price. So it does not join its own. The id of its order is the log entry
+/// that it saw.
 const JOINER: &str = r#"(module
     (import "walras" "limit_order" (func $order (param i64 i32 i32 i64 i64 i32) (result i32)))
     (memory (export "memory") 1)
-    (global $id (mut i64) (i64.const 0))
     (func (export "walras_abi") (result i32) i32.const 1)
     (func (export "walras_buffer") (result i32) i32.const 1024)
     (func (export "walras_market_data") (param $channel i32) (param $number i64) (param $len i32)
         (if (i32.ne (i32.load8_u (i32.const 1025)) (i32.const 10)) (then return))
         (if (i64.le_u (i64.load (i32.const 1060)) (i64.const 1)) (then return))
-        (global.set $id (i64.add (global.get $id) (i64.const 1)))
-        (drop (call $order (global.get $id) (i32.and (local.get $channel) (i32.const 0xffffff))
+        (drop (call $order (i64.load (i32.const 1027)) (i32.and (local.get $channel) (i32.const 0xffffff))
             (i32.load8_u (i32.const 1051)) (i64.load (i32.const 1052)) (i64.const 1) (i32.const 0)))))"#;
 
 /// Loops at the first message.
@@ -42,7 +50,11 @@ fn one_that_spins_trades_at_its_gateway_and_one_that_loops_stops_alone() {
 
 /// The one that trades spins, or sleeps while nothing comes.
 fn trades(spins: bool) {
-    let more = vec![("fair_access", "release", "2ms".into()), ("feed", "heartbeat_ms", toml::Value::Integer(50))];
+    let more = vec![
+        ("fair_access", "release", format!("{}ms", RELEASE.as_millis()).into()),
+        ("fair_access", "release_max_us", toml::Value::Integer(1_000_000)),
+        ("feed", "heartbeat_ms", toml::Value::Integer(50)),
+    ];
     let mut cluster = Cluster::of(Shape { gateways: 1, relays: 1, checkpoint_every: 200, more, ..Shape::default() });
     cluster.local.start(FIRST_RELAY).unwrap();
     let mut accounts = cluster.market(3);
@@ -62,9 +74,13 @@ fn trades(spins: bool) {
     }
     std::fs::write(&config, text).unwrap();
     cluster.local.start(FIRST_GATEWAY).unwrap();
+    for id in 1..=3 {
+        let is_held = || figure(&cluster, id, "walras_release_delay_ns") == Some(RELEASE.as_nanos().try_into().unwrap());
+        until(&format!("replica {id} knows the delay"), is_held);
+    }
 
     let orders = cluster.local.gateways[0].orders.clone();
-    let participants = vec![Participant::start(walras_types::AccountId(2), trader, vec![orders], 0x57a7)];
+    let participants = vec![Participant::start(AccountId(2), trader, vec![orders], 0x57a7)];
     progress(&participants, 100);
     let said = || std::fs::read_to_string(gateway.join("replica.log")).unwrap();
     until("the one that loops is stopped", || said().contains("strategy \"looper\" is stopped: out of fuel"));
@@ -93,4 +109,20 @@ fn trades(spins: bool) {
     });
     let end = stop_in_order(&mut cluster, &[1, 2, 3]);
     check_told(&cluster, &[1, 2, 3], &diaries, end);
+    acts_on_what_is_released(&cluster, accounts[1].0);
+}
+
+/// No order of the joiner is in the log before what it joined was released.
+fn acts_on_what_is_released(cluster: &Cluster, joiner: AccountId) {
+    let logs = [1, 2, 3].map(|id| entries(&cluster.folder(id)));
+    let log = logs.iter().find(|log| log.first().is_some_and(|entry| entry.log_index.0 == 1)).expect("one has all of its log");
+    let times: BTreeMap<u64, TimeNs> = log.iter().map(|entry| (entry.log_index.0, entry.time)).collect();
+    let waits = log.iter().filter_map(|entry| match entry.content.command() {
+        Some(Command::Order(OrderCommand::New(order))) if order.account == joiner => {
+            Some(entry.time.0 - times[&order.client_order_id.0].0)
+        }
+        _ => None,
+    });
+    let soonest = Duration::from_nanos(waits.min().expect("it ordered"));
+    assert!(soonest >= RELEASE, "the strategy's order was in the log {soonest:?} after what it saw");
 }

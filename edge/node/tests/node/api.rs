@@ -328,6 +328,11 @@ fn trading(walk: &mut Walk) {
     assert_eq!((&fills["fills"][0]["role"], &fills["fills"][0]["fee"]), (&json!("taker"), &json!("3")));
     walk.trade(400, "get", "/v1/fills?limit=x", &Value::Null);
     walk.trade(400, "get", "/v1/fills?limit=1001", &Value::Null);
+    let first = walk.trade(200, "get", "/v1/fills?instrument=BTC-USD&after=0&limit=1", &Value::Null);
+    assert_eq!(first["fills"].as_array().unwrap().len(), 1);
+    for bad in ["after=0", "instrument=BTC-USD&after=-1", "instrument=BTC-USD&after=18446744073709551616"] {
+        walk.trade(400, "get", &format!("/v1/fills?{bad}"), &Value::Null);
+    }
     let none = json!({"transfers": [], "last_client_transfer_id": null});
     assert_eq!(walk.trade(200, "get", "/v1/account/transfers", &Value::Null), none);
     walk.trade(409, "post", "/v1/account/transfers", &json!({"asset": "USD", "amount": "1", "to_shard": 1}));
@@ -345,7 +350,12 @@ fn trading(walk: &mut Walk) {
     walk.trade(404, "get", "/v1/orders/BTC-USD/seven", &Value::Null);
     walk.trade(400, "get", "/v1/orders/BTC-USD/7?by=name", &Value::Null);
     let closed = walk.trade(200, "get", "/v1/orders/closed?limit=2&instrument=BTC-USD", &Value::Null);
-    assert_eq!((closed["orders"].as_array().unwrap().len(), &closed["orders"][0]), (2, &ended));
+    let mut listed = closed["orders"][0].clone();
+    let ended_at = listed.as_object_mut().unwrap().remove("log_index").unwrap();
+    assert_eq!((closed["orders"].as_array().unwrap().len(), &listed), (2, &ended));
+    let later = walk.trade(200, "get", &format!("/v1/orders/closed?after={}", ended_at.as_str().unwrap()), &Value::Null);
+    assert_eq!((&later["orders"], &later["complete"]), (&json!([]), &json!(true)));
+    walk.trade(400, "get", "/v1/orders/closed?after=x", &Value::Null);
     walk.trade(400, "get", "/v1/orders/closed?since=x", &Value::Null);
     walk.trade(409, "get", "/v1/orders/closed?instrument=NO-SUCH", &Value::Null);
     walk.trade(409, "get", "/v1/fills?instrument=NO-SUCH", &Value::Null);

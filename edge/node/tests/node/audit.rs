@@ -11,14 +11,13 @@ use walras_log_store::{LogOptions, LogWriter, RealDisk};
 use walras_node::node::Node;
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog};
 use walras_sequencer::{Content, decode_entry, encode_entry};
+use walras_testkit::plain;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, Commission, Intake, LogIndex,
-    LowerBounds, Mu, Payment, QualityMax, Symbol, TimeNs, TransactionSeq,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchTransaction, LogIndex, Payment, Symbol, TimeNs, TransactionSeq,
 };
 use walras_wire::batch::SigningDomain;
 use walras_wire::{
-    AccountCommand, AddBatchAsset, AssetSpec, BatchCommand, BatchMarketCommand, BatchMarketSpec, Command, SetAccountKey,
-    SetBatchPhase, SubmitTransaction, Transfer, VenueCommand,
+    AccountCommand, AssetSpec, BatchCommand, BatchMarketSpec, Command, SetAccountKey, SubmitTransaction, Transfer, VenueCommand,
 };
 
 use crate::cli::Cli;
@@ -201,31 +200,20 @@ impl Written {
     /// Two assets, three accounts with keys and a unit of each, a market that is open.
     fn new() -> Self {
         let domain = [7; 32];
-        let symbol = |name: &str| Symbol::new(name).unwrap();
         let mut entries: Vec<Command> = Vec::new();
         for (asset, name) in [(AssetId(0), "BTC"), (AssetId(1), "USD")] {
-            entries.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset, symbol: symbol(name), decimals: 2 })));
+            entries.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+                asset,
+                symbol: Symbol::new(name).unwrap(),
+                decimals: 2,
+            })));
         }
         for account in (0..3).map(AccountId) {
             entries.push(Command::Account(AccountCommand::Create(account)));
             entries.push(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: key(account.0).public_key() })));
         }
-        entries.push(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
-            market: BATCH,
-            symbol: symbol("MAIN"),
-            commission: Commission::new(15).unwrap(),
-            mu: Mu::new(10).unwrap(),
-            quality: QualityMax::USUAL,
-            lower_bounds: LowerBounds::BestEffort,
-            intake: Intake::Filter,
-            interval_ns: 1_000_000,
-            transactions_max: 1_000,
-            domain,
-        })));
-        for asset in [AssetId(0), AssetId(1)] {
-            entries.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: BATCH, asset })));
-        }
-        entries.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: BATCH, phase: BatchPhase::Open })));
+        let spec = BatchMarketSpec { transactions_max: 1_000, domain, ..plain::batch_market(BATCH) };
+        entries.extend(plain::batch_opening(spec, [0, 1].map(AssetId)));
         Self { entries, domain: SigningDomain::new(&domain) }
     }
 

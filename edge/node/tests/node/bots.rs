@@ -141,7 +141,12 @@ fn what_became_of_an_order_is_told_by_either_id() {
     check_named(&document(), "ClosedOrders", &closed);
     assert_eq!(closed["orders"][0]["client_order_id"], "2");
     let rest = market.bob.signed("GET", &format!("/v1/orders/closed?cursor={}", closed["next"].as_str().unwrap()), None).unwrap();
-    assert_eq!((rest["orders"].as_array().unwrap().len(), &rest["orders"][0], &rest["next"]), (1, &ended, &Value::Null));
+    let mut listed = rest["orders"][0].clone();
+    let ended_at = listed.as_object_mut().unwrap().remove("log_index").unwrap();
+    assert_eq!((rest["orders"].as_array().unwrap().len(), &listed, &rest["next"]), (1, &ended, &Value::Null));
+    // The other way: what ended after that one.
+    let later = format!("/v1/orders/closed?after={}", ended_at.as_str().unwrap());
+    assert_eq!(market.bob.signed("GET", &later, None).unwrap()["orders"], closed["orders"]);
     assert_eq!(code(market.bob.signed("GET", "/v1/orders/closed?cursor=x", None)), u64::from(R::Malformed.number()));
 }
 
@@ -208,9 +213,72 @@ fn all_that_ever_ended_is_paged_from_memory_and_then_from_the_archive() {
     assert_eq!(state(&market.alice, &format!("{id}?by=order_id")), first);
     let (of_order, _) = all(&market.alice, &format!("/v1/fills?limit=10&order_id={id}"), "fills");
     assert_eq!(of_order, [fills[count - 4].clone()]);
+    oldest_first(&market.alice, &fills, &closed);
     // Bob's are his.
     let (bobs, _) = all(&market.bob, "/v1/fills?limit=1000", "fills");
     assert!(bobs.len() == count && bobs.iter().all(|fill| fill["client_order_id"] == "1" && fill["role"] == "maker"));
+}
+
+/// Pages by number have the same, the other way, over the border between the archive and memory.
+fn oldest_first(client: &Client, fills: &[Value], closed: &[Value]) {
+    let reversed = |newest_first: &[Value]| newest_first.iter().rev().cloned().collect::<Vec<_>>();
+    let (count, limits) = (fills.len(), [1_000, 300, 77]);
+    for limit in limits {
+        let (found, pages) = all(client, &format!("/v1/fills?instrument=BTC-USD&after=0&limit={limit}"), "fills");
+        assert!(found == reversed(fills) && pages > count / limit, "{limit}: {} in {pages} pages", found.len());
+        let (found, _) = all(client, &format!("/v1/orders/closed?after=0&limit={limit}"), "orders");
+        assert!(found == reversed(closed), "{limit}: {}", found.len());
+    }
+    // From numbers of either side of the border, which is about a thousand from the newest, and at both ends.
+    for at in [0, 1, 998, 999, 1_000, 1_001, count - 1] {
+        let trade = fills[at]["trade_id"].as_str().unwrap();
+        let (found, _) = all(client, &format!("/v1/fills?instrument=BTC-USD&after={trade}&limit=400"), "fills");
+        assert!(found == reversed(&fills[..at]), "after trade {trade}: {}", found.len());
+        let entry = closed[at]["log_index"].as_str().unwrap();
+        let (found, _) = all(client, &format!("/v1/orders/closed?after={entry}&limit=400"), "orders");
+        assert!(found == reversed(&closed[..at]), "after entry {entry}: {}", found.len());
+    }
+    // By number and time, and of one order.
+    let time = |fill: &Value| fill["time_ns"].as_str().unwrap().parse::<u64>().unwrap();
+    let until = time(&fills[1_200]);
+    let path = format!("/v1/fills?instrument=BTC-USD&after={}&until={until}&limit=50", fills[1_500]["trade_id"].as_str().unwrap());
+    let within: Vec<Value> = fills[..1_500].iter().filter(|fill| time(fill) < until).cloned().collect();
+    assert!(all(client, &path, "fills").0 == reversed(&within) && within.len() > 200, "{path}");
+    let order = fills[1_600]["order_id"].as_str().unwrap();
+    let path = format!("/v1/fills?instrument=BTC-USD&after=0&order_id={order}");
+    assert_eq!(all(client, &path, "fills").0, [fills[1_600].clone()]);
+    // Cursors of one direction are not of the other.
+    let backward = client.signed("GET", "/v1/fills?limit=1", None).unwrap()["next"].as_str().unwrap().to_owned();
+    let forward = "/v1/fills?instrument=BTC-USD&after=0&limit=1";
+    let next = client.signed("GET", forward, None).unwrap()["next"].as_str().unwrap().to_owned();
+    for path in [format!("{forward}&cursor={backward}"), format!("/v1/fills?cursor={next}"), "/v1/fills?after=0".to_owned()] {
+        assert_eq!(code(client.signed("GET", &path, None)), u64::from(R::Malformed.number()), "{path}");
+    }
+}
+
+/// Without an archive a page says whether something between its number and its first record is gone.
+#[test]
+fn what_memory_has_let_go_of_is_missing_after_older_numbers_alone() {
+    let mut config = config();
+    (config.throttle.requests_per_second, config.throttle.burst) = (1_000_000, 1_000_000);
+    let venue = Venue::with(&config);
+    let market = venue.market();
+    market.order(&market.bob, &limit(1, "sell", "50", "29000"));
+    for first in (0..1_050).step_by(50) {
+        let command = |n| {
+            let mut order = named(&format!("n-{n}"), "buy", "0.01", "29000");
+            (order["op"], order["time_in_force"]) = ("order".into(), "ioc".into());
+            order
+        };
+        let commands: Vec<Value> = (first..first + 50).map(command).collect();
+        market.alice.signed("POST", "/v1/orders/batch", Some(&json!({"commands": commands}))).unwrap();
+    }
+    let after = |trade: u64| {
+        let path = format!("/v1/fills?instrument=BTC-USD&after={trade}&limit=10");
+        let page = market.alice.signed("GET", &path, None).unwrap();
+        (page["fills"][0]["trade_id"].as_str().unwrap().parse::<u64>().unwrap(), page["complete"].clone())
+    };
+    assert_eq!((after(0), after(49), after(51)), ((51, json!(false)), (51, json!(false)), (52, json!(true))));
 }
 
 fn results(client: &Client, path: &str, commands: &Value) -> Vec<Value> {

@@ -462,7 +462,11 @@ fn ask_as_shown(document: &Value, venue: &Venue, market: &Market) {
         // Who names one of a pair names the other.
         let (pair, single): (Vec<&Value>, Vec<&Value>) =
             further.into_iter().partition(|one| one["name"] == "sell" || one["name"] == "buy");
-        for more in [Vec::new(), pair].into_iter().chain(single.into_iter().map(|one| vec![one])) {
+        // A trade's number counts in its instrument.
+        let needs = |one: &Value| path == "/v1/fills" && one["name"] == "after";
+        let instrument = single.iter().copied().find(|one| one["name"] == "instrument");
+        let alone = single.iter().map(|one| instrument.filter(|_| needs(one)).into_iter().chain([*one]).collect::<Vec<_>>());
+        for more in [Vec::new(), pair].into_iter().chain(alone) {
             let query: Vec<String> = needed.iter().chain(&more).map(|one| named(one)).collect();
             let path = if query.is_empty() { path.clone() } else { format!("{path}?{}", query.join("&")) };
             let answer = Raw { method: "GET", path: &path, body: b"", key }.send(&venue.url());

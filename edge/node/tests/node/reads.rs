@@ -9,9 +9,10 @@ use std::task::Poll;
 use serde_json::{Value, json};
 use walras_client::Client;
 use walras_log_store::RealDisk;
-use walras_ports::{VISITS_PER_ROUND, View};
+use walras_ports::{OrderKey, VISITS_PER_ROUND, View, open_order};
+use walras_sequencer::SignedBy;
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, RejectReason as R, Side, SizeLots};
-use walras_wire::{Command, NewOrder, OrderCommand, VenueCommand};
+use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand, VenueCommand};
 
 use crate::schema::{check_named, document};
 use crate::support::{Market, Socket, Venue, code, config, limit, restart};
@@ -182,6 +183,27 @@ fn the_private_channel_begins_with_a_large_account_part_by_part() {
             (&json!("500"), &json!("28000.00"), &json!("limit"), &json!("resting"))
         );
     }
+}
+
+#[test]
+fn a_command_follows_from_what_a_look_sees() {
+    let venue = Venue::start();
+    venue.market();
+    enter(&venue, [7]);
+    let handle = venue.node().venue();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (account, instrument, client_order_id) = (AccountId(0), InstrumentId(0), ClientOrderId(7));
+    let cancel = || {
+        let look = move |view: &View<'_>| {
+            let listed = open_order(view, account, instrument, OrderKey::Client(client_order_id)).ok_or("no such order")?;
+            let cancel = CancelOrder { account, instrument, client_order_id };
+            Ok::<_, &str>((listed.order.open, Command::Order(OrderCommand::Cancel(cancel))))
+        };
+        runtime.block_on(handle.command_after(SignedBy::NOBODY, look)).unwrap()
+    };
+    let (open, outcome) = cancel().unwrap();
+    assert_eq!((open, outcome.rejected()), (SizeLots::new(1), None));
+    assert_eq!(cancel().unwrap_err(), "no such order");
 }
 
 /// Holds the venue's thread in a read until many reads and then one command are queued. The reads of that round come first, and no

@@ -1,6 +1,7 @@
 //! A cluster of one replica, in this process.
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use walras_access::Clock;
 use walras_client::{Client, ClientError};
 use walras_config::Config;
@@ -29,14 +30,30 @@ pub(crate) fn wait_until_it_leads(node: &Node) {
     until("a cluster of one elects itself", || node.venue().cluster().view().is_taking);
 }
 
+/// A cluster of one with fair access, which holds each order until its delay is over.
+pub(crate) fn one_with_fair_access() -> Config {
+    let mut config = one();
+    config.fair_access.sequencing = "300us".to_owned();
+    config.fair_access.watermark_us = 0;
+    config.fair_access.release = "100us".to_owned();
+    config.fair_access.bound_us = 20;
+    config.check().unwrap();
+    config
+}
+
+/// A cluster of one that takes commands, its folder, and its market.
+pub(crate) fn leading(config: &Config) -> (TempDir, Node, Market) {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), config).unwrap();
+    wait_until_it_leads(&node);
+    let market = market(&operator(&format!("http://{}", node.address()), dir.path()));
+    (dir, node, market)
+}
+
 #[test]
 fn a_cluster_of_one_is_a_venue_and_goes_on_where_it_stopped() {
-    let dir = tempfile::tempdir().unwrap();
     let config = one();
-    let node = Node::start(dir.path(), &config).unwrap();
-    wait_until_it_leads(&node);
-    let url = format!("http://{}", node.address());
-    let market = market(&operator(&url, dir.path()));
+    let (dir, node, market) = leading(&config);
     market.order(&market.bob, &limit(1, "sell", "2", "30000"));
     let view = market.operator.get("/v1/cluster").unwrap();
     check_named(&document(), "ClusterView", &view);
@@ -63,17 +80,7 @@ fn a_cluster_of_one_is_a_venue_and_goes_on_where_it_stopped() {
 
 #[test]
 fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_say_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut config = one();
-    config.fair_access.sequencing = "300us".to_owned();
-    config.fair_access.watermark_us = 0;
-    config.fair_access.release = "100us".to_owned();
-    config.fair_access.bound_us = 20;
-    config.check().unwrap();
-    let node = Node::start(dir.path(), &config).unwrap();
-    wait_until_it_leads(&node);
-    let url = format!("http://{}", node.address());
-    let market = market(&operator(&url, dir.path()));
+    let (_dir, node, market) = leading(&one_with_fair_access());
     let orders = 20;
     for id in 1..=orders {
         market.order(&market.bob, &limit(id, "sell", "2", "30000"));
@@ -97,6 +104,7 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
     let cluster = market.operator.get("/v1/cluster").unwrap();
     check_named(&document(), "ClusterView", &cluster);
     assert_eq!(cluster["sequencing_delay_ns"], 300_000);
+    let url = format!("http://{}", node.address());
     let metrics = Raw { method: "GET", path: "/metrics", body: b"", key: None }.send(&url).text;
     for line in
         ["walras_sequencing_delay_ns 300000", "walras_clock_good 1", "walras_sequencing_gateway_held_total{gateway=\"1\"} 20"]
@@ -145,14 +153,11 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
 /// A replica that is alone waits for its own watermark, which comes with the next round.
 #[test]
 fn with_watermarks_orders_leave_before_their_delay_is_over() {
-    let dir = tempfile::tempdir().unwrap();
     let mut config = one();
     config.fair_access.sequencing = "20ms".to_owned();
     config.fair_access.bound_us = 20;
     config.check().unwrap();
-    let node = Node::start(dir.path(), &config).unwrap();
-    wait_until_it_leads(&node);
-    let market = market(&operator(&format!("http://{}", node.address()), dir.path()));
+    let (_dir, node, market) = leading(&config);
     for id in 1..=20 {
         market.order(&market.bob, &limit(id, "sell", "2", "30000"));
     }
@@ -210,7 +215,7 @@ fn a_folder_of_an_earlier_version_is_not_begun_anew() {
 /// A replica with a market on a simulated disk, and orders that rest there.
 struct OnSimDisk {
     disk: SimDisk,
-    dir: tempfile::TempDir,
+    dir: TempDir,
     config: Config,
     node: Node,
     market: Market,

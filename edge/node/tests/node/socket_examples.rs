@@ -5,14 +5,13 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use walras_config::Config;
-use walras_node::node::Node;
 use walras_types::RejectReason as R;
 
 use crate::batches::{signers, with_batch};
 use crate::examples::differ;
-use crate::replica::{one, wait_until_it_leads};
+use crate::replica::{leading, one_with_fair_access};
 use crate::schema::{kind_of_sent, socket_document, socket_messages};
-use crate::support::{self, Market, PATIENCE, Signer, Socket, Venue, limit, send, wait_for_transactions};
+use crate::support::{Market, PATIENCE, Signer, Socket, Venue, limit, send, wait_for_transactions};
 
 const USD: u32 = 1;
 const EUR: u32 = 2;
@@ -202,20 +201,10 @@ fn trade_in_a_batch(market: &Market, [alice, bob]: &[Signer; 2], listener: &mut 
 
 /// What a venue with fair access sends of an order: where it waited.
 fn of_fair_access() -> Heard {
-    let dir = tempfile::tempdir().unwrap();
-    let mut config = one();
-    config.fair_access.sequencing = "300us".to_owned();
-    config.fair_access.watermark_us = 0;
-    config.fair_access.release = "100us".to_owned();
-    config.fair_access.bound_us = 20;
-    config.check().unwrap();
-    let node = Node::start(dir.path(), &config).unwrap();
-    wait_until_it_leads(&node);
-    let url = format!("http://{}", node.address());
-    let market = support::market(&support::operator(&url, dir.path()));
+    let (_dir, node, market) = leading(&one_with_fair_access());
     let before = market.alice.signed("GET", "/v1/reports?after=0&limit=1", None).unwrap()["last"].clone();
     market.order(&market.alice, &named("bid-7", "buy", "0.5", "30000"));
-    let mut listener = Listener::of_alice(&url, &market);
+    let mut listener = Listener::of_alice(&format!("http://{}", node.address()), &market);
     listener.socket.send(&json!({"op": "subscribe", "channel": "reports", "after": before}));
     listener.until("the order's report", |message| message["type"] == "reports");
     let Listener { socket, heard } = listener;

@@ -11,10 +11,10 @@ use tokio::sync::watch;
 use tungstenite::Message;
 use walras_access::connections::Doors;
 use walras_access::{now, operator_key_file};
-use walras_api::http::{App, Server};
+use walras_api::http::{App, AppParts, Server};
 use walras_client::{headers, read_key, sign};
 use walras_gateway::{ClientKey, Request};
-use walras_ports::{ClusterRequest, Doorbell, Inbound, VenueHandle};
+use walras_ports::{ClusterRequest, CommandOrLook, Doorbell, Inbound, VenueHandle};
 use walras_wire::{Command, VenueCommand};
 
 use crate::support::{Market, PATIENCE, Venue, config, limit, until};
@@ -53,7 +53,7 @@ impl Ports {
         };
         let (http, binance) = (server.address(), facade.address());
         let threads = runtime.handle().clone();
-        let app = App {
+        let app = App::from(AppParts {
             venue: handle.clone(),
             access: Arc::clone(&access),
             config: Arc::clone(&config),
@@ -62,7 +62,7 @@ impl Ports {
             requests: threads.clone(),
             readers: threads.clone(),
             stopping: stopping.clone(),
-        };
+        });
         let facade_app = walras_binance::App::new(handle.clone(), access, Arc::clone(&config), threads, stopping.clone());
         let (places, status) = (config.places(), handle.status().clone());
         let doors = Doors::new(places);
@@ -225,7 +225,7 @@ fn what_the_log_notes_of_the_cluster_is_tried() {
     let fields = sign(&operator, &Request { method: "POST", path, body: body.as_bytes() });
     let heads: String = headers(&fields).iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let (note, stream) = ports.begin(ports.http, path, &heads, &body);
-    assert!(matches!(note.command, Command::Venue(VenueCommand::NoteClusterRequest(_))), "{:?}", note.command);
+    assert!(matches!(note.command, CommandOrLook::Command(Command::Venue(VenueCommand::NoteClusterRequest(_)))));
     Ports::end(stream);
     assert!(ports.transfers.is_empty(), "nothing is asked of the cluster before the log has the note");
     ports.pass(note);

@@ -1,13 +1,11 @@
 //! LOBSTER files of few levels, made of days that are known whole: how much of the truth is found again, and what one false line
 //! costs.
 
-use std::path::Path;
-
 use walras_market_history::lobster::{LevelCut, LobsterMessage, LobsterReader, LobsterType, LobsterWriter, write_row};
 use walras_market_history::synthetic::{SyntheticConfig, write_lobster};
 use walras_market_history::{Format, open_bytes};
 use walras_replay::venue::{VenueOptions, run_loaded as through_venue};
-use walras_replay::{ExecutionReport, Loaded, Options, Report, data_folder, run, run_loaded};
+use walras_replay::{ExecutionReport, Loaded, Options, Report, run, run_loaded};
 
 /// Three stocks: a lively one, one whose price runs, and one below a dollar.
 fn stocks() -> [(&'static str, SyntheticConfig); 3] {
@@ -264,11 +262,7 @@ fn a_stock_below_a_dollar_has_its_finer_tick() {
 #[test]
 fn files_of_few_levels_of_the_real_hour_reach_the_bar() {
     let file = "lobster/AAPL_2012-06-21_34200000_37800000_message_50.csv";
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let Some(path) = data_folder(&repository).map(|data| data.join(file)).filter(|path| path.is_file()) else {
-        eprintln!("SKIPPED: {file} is neither in WALRAS_DATA nor in ../shared/data");
-        return;
-    };
+    let Some(path) = crate::find(file) else { return };
     let day: Vec<_> = LobsterReader::new(open_bytes(&path).unwrap()).map(Result::unwrap).collect();
     for levels in [1, 2, 5, 10] {
         let report = replay_levels(&cut(&day, levels).0, levels);

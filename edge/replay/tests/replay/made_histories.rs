@@ -7,7 +7,7 @@ use walras_market_history::Format;
 use walras_order_book::{Band, BookEvents, Entry, Fate, Fill, OpenOrder, OrderBook, OwnerId, Party, RemovalCause};
 use walras_replay::venue::{VenueOptions, commands};
 use walras_replay::{Loaded, Options, Report, run_loaded};
-use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
+use walras_types::{Allocation, ClientOrderId, OrderId, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
 
 /// Writes LOBSTER lines, as NASDAQ would report what the book does.
 struct Reporter {
@@ -76,20 +76,10 @@ fn make(wishes: &[Wish]) -> (Reporter, OrderBook) {
         match *wish {
             Wish::Order { side, price, size, rests } => {
                 let price = PriceTicks::new(price).unwrap();
-                let entry = Entry {
-                    order_id: OrderId(number),
-                    client_order_id: ClientOrderId(number),
-                    owner: OwnerId(0),
-                    side,
-                    price,
-                    size: SizeLots::new(size),
-                    time_in_force: if rests { TimeInForce::GoodTillCancel } else { TimeInForce::ImmediateOrCancel },
-                    post_only: PostOnly::Off,
-                    display: Display::Full,
-                    min_size: None,
-                    self_trade: SelfTrade::Allow,
-                    trigger: None,
-                };
+                let time_in_force = if rests { TimeInForce::GoodTillCancel } else { TimeInForce::ImmediateOrCancel };
+                let name = (OwnerId(0), ClientOrderId(number));
+                let entry = Entry::limit(OrderId(number), name, side, price, SizeLots::new(size));
+                let entry = Entry { time_in_force, self_trade: SelfTrade::Allow, ..entry };
                 let placed = book.submit(&entry, Band::OPEN, &mut reporter).unwrap();
                 if let Fate::Rested { open, .. } = placed.fate {
                     reporter.line(1, number, open, price, side);

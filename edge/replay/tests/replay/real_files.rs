@@ -1,25 +1,18 @@
 //! Tests on real files, from `WALRAS_DATA` or from `../shared/data` next to the repository. Missing files are reported and skipped.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use walras_market_history::itch::lobster_to_itch;
 use walras_market_history::{Format, open_bytes};
-use walras_replay::{Loaded, Options, Report, data_folder, figures, run, run_loaded};
+use walras_replay::{Loaded, Options, Report, figures, run, run_loaded};
+
+use crate::find;
 
 const LOBSTER: &str = "lobster/AAPL_2012-06-21_34200000_37800000_message_50.csv";
 const SSE: &str = "sse/AX_sbe_sse_600519.zip";
 const BITSTAMP_LOG: &str = "bitstamp/2015-05-01.log.xz";
 const BITSTAMP_ORDERS: &str = "bitstamp/orders.csv.xz";
 const WORKLOAD: &str = "ec-workload/ec_1k_3m.bin.xz";
-
-fn find(file: &str) -> Option<PathBuf> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let found = data_folder(&repository).map(|data| data.join(file)).filter(|path| path.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: {file} is neither in WALRAS_DATA nor in ../shared/data");
-    }
-    found
-}
 
 fn options() -> Options {
     Options { timing_rounds: 1, ..Options::default() }

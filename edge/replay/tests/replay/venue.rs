@@ -1,25 +1,18 @@
 //! History as commands of a venue: the engine takes them, and trades as the record says.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use walras_engine::Engine;
 use walras_market_history::Format;
 use walras_replay::plan::Action;
 use walras_replay::reconstruct::Steps;
 use walras_replay::venue::{VenueOptions, commands, setup};
-use walras_replay::{Loaded, Options, data_folder};
+use walras_replay::{Loaded, Options};
 use walras_types::{AccountId, LogIndex, SelfTrade, TimeNs};
 use walras_wire::{Command, Event, InstrumentEvent, OrderCommand, OrderEvent};
 
-fn find(file: &str) -> Option<PathBuf> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let found = data_folder(&repository).map(|data| data.join(file)).filter(|path| path.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: {file} is neither in WALRAS_DATA nor in ../shared/data");
-    }
-    found
-}
+use crate::find;
 
 #[derive(Debug, Default)]
 struct Outcome {

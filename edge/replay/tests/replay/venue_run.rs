@@ -8,8 +8,10 @@ use walras_market_history::itch::lobster_to_itch;
 use walras_market_history::synthetic::{SyntheticConfig, write_lobster};
 use walras_market_history::workload::{Churn, ChurnConfig};
 use walras_market_history::workload_file::write_commands;
+use walras_replay::Options;
 use walras_replay::venue::{VenueReport, run};
-use walras_replay::{Options, data_folder};
+
+use crate::find;
 
 /// The report of a run, without what is measured.
 fn through_venue(path: &Path, format: Option<Format>) -> VenueReport {
@@ -81,16 +83,6 @@ fn through_a_durable_log_the_state_is_the_same_and_the_log_stays() {
     assert_eq!((without.state_hash, without.log), (report.state_hash.clone(), None));
     let human = report.to_string();
     assert!(human.contains("durable log") && human.contains("the same state") && human.contains(&report.state_hash), "{human}");
-}
-
-/// A real file, where it is.
-fn find(file: &str) -> Option<PathBuf> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let found = data_folder(&repository).map(|data| data.join(file)).filter(|path| path.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: {file} is neither in WALRAS_DATA nor in ../shared/data");
-    }
-    found
 }
 
 #[test]

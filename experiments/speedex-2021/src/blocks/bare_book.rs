@@ -15,10 +15,7 @@ use walras_order_book::{Band, BookEvents, Entry, Fill, OpenOrder, OrderBook, Own
 use walras_price_solver::random::Random;
 use walras_price_solver::synthetic::{MadeBatch, Model as OfferModel, Offer, Shape, Variant};
 use walras_types::limits::AMOUNT_MAX;
-use walras_types::{
-    AccountId, Allocation, Amount, AssetId, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots,
-    TimeInForce,
-};
+use walras_types::{AccountId, Allocation, Amount, AssetId, ClientOrderId, OrderId, PriceTicks, SelfTrade, Side, SizeLots};
 
 use crate::blocks::payments::{Many, ManySetup, many_parts, rates_of};
 use crate::blocks::published::BARE_BOOK;
@@ -207,20 +204,9 @@ fn trade_all(orders: &Orders, owners: &[u32], ledger: &mut Ledger) -> anyhow::Re
         };
         let reserved = amount(per_lot, order.size.get()).context("an order of more than an amount")?;
         settler.ledger.reserve(AccountId(*owner), asset, reserved)?;
-        let entry = Entry {
-            order_id: OrderId(number),
-            client_order_id: ClientOrderId(number),
-            owner: OwnerId(*owner),
-            side: order.side,
-            price: order.price,
-            size: order.size,
-            time_in_force: TimeInForce::GoodTillCancel,
-            post_only: PostOnly::Off,
-            display: Display::Full,
-            min_size: None,
-            self_trade: SelfTrade::Allow,
-            trigger: None,
-        };
+        let name = (OwnerId(*owner), ClientOrderId(number));
+        let entry = Entry::limit(OrderId(number), name, order.side, order.price, order.size);
+        let entry = Entry { self_trade: SelfTrade::Allow, ..entry };
         book.submit(&entry, Band::OPEN, &mut settler).map_err(|refusal| anyhow!("the book refuses an order: {refusal:?}"))?;
     }
     let ms = begun.elapsed().as_secs_f64() * 1e3;

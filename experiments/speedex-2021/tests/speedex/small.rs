@@ -124,17 +124,30 @@ fn who_wants_an_amount_is_served_by_a_sell_offer_whatever_a_buy_offer_gets() {
     let setup = buy_offers::Setup::small();
     let days = history::days_of(&setup.history, histories()).unwrap();
     let record = buy_offers::run(&setup, &days).unwrap();
-    assert_eq!(record.table.lines().filter(|line| line.starts_with('|')).count(), 2 * setup.shares.len() + 2, "{}", record.table);
+    // Two tables, with a row for each way.
+    let lines = record.table.lines().filter(|line| line.starts_with('|')).count();
+    assert_eq!(lines, 2 * (3 * setup.shares.len() + 2), "{}", record.table);
     let mut before = 0;
     for row in record.result["shares"].as_array().unwrap() {
-        let (bought, sold) = (&row["as_buy_offers"], &row["as_sell_offers"]);
+        let (bought, made, sold) = (&row["as_buy_offers"], &row["as_price_makers"], &row["as_sell_offers"]);
         // All of these trade, as `days_of_a_history_clear_in_whole_units` finds on the same days.
         assert_eq!(sold["buyers"]["value_left_out_share"], 0.0, "{row}");
         assert_eq!(sold["buyers"]["filled_in_full_share"], 1.0, "{row}");
         assert_eq!(sold["other_offers"]["value_left_out_share"], 0.0, "{row}");
         assert_eq!(sold["days_with_value_left_out"], 0, "{row}");
         assert_eq!(bought["buyers"]["value_beyond_share"], 0.0, "{row}");
-        for share in [&bought["buyers"]["value_left_out_share"], &bought["worst_day_value_left_out_share"]] {
+        assert_eq!(made["buyers"]["value_beyond_share"], 0.0, "{row}");
+        // Buy offers make prices on every day, or it has none.
+        let search = &made["search"];
+        assert_eq!(search["days_priced_by_buy_offers"], search["days"], "{row}");
+        let days = search["days"].as_u64().unwrap() + search["days_failed"].as_u64().unwrap();
+        assert_eq!(record.result["days"], days, "{row}");
+        assert!(days == 0 || search["buy_rounds"]["max"].as_u64().unwrap() >= 1, "{row}");
+        for share in [
+            &bought["buyers"]["value_left_out_share"],
+            &bought["worst_day_value_left_out_share"],
+            &made["buyers"]["value_left_out_share"],
+        ] {
             assert!((0.0..=1.0).contains(&share.as_f64().unwrap()), "{row}");
         }
         // A larger share has more of the same offers in it.

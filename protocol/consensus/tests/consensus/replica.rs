@@ -42,7 +42,12 @@ fn committed(effects: &[Effect]) -> Vec<(u64, Slot, Vec<Vec<u8>>)> {
 }
 
 /// Hands over what was sent and makes durable what was written, until all is quiet; returns all effects of each.
-fn settle(replicas: &mut [Replica], now_ns: u64, mut effects: Vec<Vec<Effect>>) -> Vec<Vec<Effect>> {
+fn settle(replicas: &mut [Replica], now_ns: u64, effects: Vec<Vec<Effect>>) -> Vec<Vec<Effect>> {
+    settle_without(None, replicas, now_ns, effects)
+}
+
+/// The same with one that is dead and hears nothing.
+fn settle_without(dead: Option<usize>, replicas: &mut [Replica], now_ns: u64, mut effects: Vec<Vec<Effect>>) -> Vec<Vec<Effect>> {
     let mut all: Vec<Vec<Effect>> = vec![Vec::new(); replicas.len()];
     while effects.iter().any(|effects| !effects.is_empty()) {
         let mut next = vec![Vec::new(); replicas.len()];
@@ -52,7 +57,7 @@ fn settle(replicas: &mut [Replica], now_ns: u64, mut effects: Vec<Vec<Effect>>) 
             }
             for (to, bytes) in sent(&effects) {
                 let to = to.get() as usize - 1;
-                if let Some(replica) = replicas.get_mut(to) {
+                if let Some(replica) = replicas.get_mut(to).filter(|_| dead != Some(to)) {
                     replica.on_message(now_ns, bytes.into(), &mut next[to]).unwrap();
                 }
             }
@@ -278,28 +283,6 @@ fn one_that_was_held_up_hears_the_leader_before_it_stands_for_election() {
     assert_eq!(replicas[2].status().role, Role::Candidate, "it heard nothing");
 }
 
-/// As [`settle`], with one that is dead and hears nothing.
-fn settle_without(dead: usize, replicas: &mut [Replica], now_ns: u64, mut effects: Vec<Vec<Effect>>) -> Vec<Vec<Effect>> {
-    let mut all: Vec<Vec<Effect>> = vec![Vec::new(); replicas.len()];
-    while effects.iter().any(|effects| !effects.is_empty()) {
-        let mut next = vec![Vec::new(); replicas.len()];
-        for (at, effects) in effects.into_iter().enumerate() {
-            if let Some(ticket) = tickets(&effects).last() {
-                replicas[at].on_persisted(*ticket, &mut next[at]);
-            }
-            for (to, bytes) in sent(&effects) {
-                let to = to.get() as usize - 1;
-                if to != dead {
-                    replicas[to].on_message(now_ns, bytes.into(), &mut next[to]).unwrap();
-                }
-            }
-            all[at].extend(effects);
-        }
-        effects = next;
-    }
-    all
-}
-
 #[test]
 fn those_that_lost_the_link_to_their_leader_elect_another_without_waiting_for_a_timeout() {
     let mut replicas = led();
@@ -311,7 +294,7 @@ fn those_that_lost_the_link_to_their_leader_elect_another_without_waiting_for_a_
         replicas[at].on_link_lost(331 * MS, id(1), &mut effects[at]);
         assert_eq!(replicas[at].status().role, Role::Follower { leader: None });
     }
-    settle_without(0, &mut replicas, 331 * MS, effects);
+    settle_without(Some(0), &mut replicas, 331 * MS, effects);
     let led_ns = until_another_leads(&mut replicas, 331 * MS);
     assert!(led_ns < 360 * MS, "it takes as long as a timeout: {led_ns} ns");
     assert_eq!(replicas[1].status().term, Term(2), "and with one election");
@@ -325,7 +308,7 @@ fn until_another_leads(replicas: &mut [Replica], mut now_ns: u64) -> u64 {
         for at in [1, 2] {
             replicas[at].on_timer(now_ns, &mut effects[at]);
         }
-        settle_without(0, replicas, now_ns, effects);
+        settle_without(Some(0), replicas, now_ns, effects);
     }
     now_ns
 }

@@ -2,9 +2,7 @@
 
 #![allow(clippy::float_arithmetic, reason = "a simulation")]
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use walras_event_queue::EventQueue;
 use walras_fair_access::clock::{SlewLimits, VirtualClock};
 use walras_fair_access::mesh::{
     CodedFilter, Coordinator, CoordinatorConfig, Half, NodeId, PROBE_BYTES, Probe, Prober, ProberConfig, ProberEffect, Schedule,
@@ -16,7 +14,6 @@ const NODES: usize = 9;
 const WINDOW_NS: u64 = 1_000_000_000;
 const EPOCH_NS: u64 = 1_800_000_000 * WINDOW_NS;
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Timer { node: usize, round: u64 },
     Arrives { from: usize, to: usize, bytes: [u8; PROBE_BYTES] },
@@ -26,8 +23,7 @@ enum Event {
 struct Net {
     random: Random,
     /// What is due, at the true time since `EPOCH_NS`.
-    queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    event_count: u64,
+    queue: EventQueue<Event>,
     clocks: Vec<(i64, f64)>,
     probers: Vec<Prober>,
     timer_rounds: Vec<u64>,
@@ -53,8 +49,7 @@ impl Net {
         let clocks = (0..NODES).map(|_| (random.between(-10e6, 10e6) as i64, random.between(-30e-6, 30e-6))).collect();
         let mut net = Self {
             random,
-            queue: BinaryHeap::new(),
-            event_count: 0,
+            queue: EventQueue::new(),
             clocks,
             probers: (0..NODES).map(|node| Prober::new(config(node))).collect(),
             timer_rounds: vec![0; NODES],
@@ -65,15 +60,10 @@ impl Net {
             synced_windows: 0,
         };
         for node in 0..NODES {
-            net.push(20_000_000, Event::Timer { node, round: 0 });
+            net.queue.at(20_000_000, Event::Timer { node, round: 0 });
         }
-        net.push(WINDOW_NS + 50_000_000, Event::Close { window: EPOCH_NS / WINDOW_NS });
+        net.queue.at(WINDOW_NS + 50_000_000, Event::Close { window: EPOCH_NS / WINDOW_NS });
         net
-    }
-
-    fn push(&mut self, at_ns: u64, event: Event) {
-        self.event_count += 1;
-        self.queue.push(Reverse((at_ns, self.event_count, event)));
     }
 
     fn local_ns(&self, node: usize, at_ns: u64) -> u64 {
@@ -87,11 +77,7 @@ impl Net {
     }
 
     fn run(&mut self, until_ns: u64) {
-        while let Some(Reverse((at_ns, _, event))) = self.queue.pop() {
-            if at_ns > until_ns {
-                self.push(at_ns, event);
-                break;
-            }
+        while let Some((at_ns, event)) = self.queue.pop_until(until_ns) {
             let mut effects = Vec::new();
             match event {
                 // A stale timer: it was set again since.
@@ -101,7 +87,7 @@ impl Net {
                     let next_ns = self.probers[node].on_timer(local_ns, &mut effects);
                     self.timer_rounds[node] += 1;
                     let round = self.timer_rounds[node];
-                    self.push(at_ns + next_ns.saturating_sub(local_ns).max(1_000), Event::Timer { node, round });
+                    self.queue.at(at_ns + next_ns.saturating_sub(local_ns).max(1_000), Event::Timer { node, round });
                     self.apply(node, at_ns, effects);
                 }
                 Event::Arrives { from, to, bytes } => {
@@ -121,7 +107,7 @@ impl Net {
                             self.probers[node].on_correction(line);
                         }
                     }
-                    self.push(at_ns + WINDOW_NS, Event::Close { window: window + 1 });
+                    self.queue.at(at_ns + WINDOW_NS, Event::Close { window: window + 1 });
                 }
             }
         }
@@ -146,7 +132,7 @@ impl Net {
         }
         let queue_ns = if self.random.unit() < 0.3 { -40_000.0 * self.random.unit().ln() } else { 0.0 };
         let to = send.to.0 as usize;
-        self.push(at_ns + 25_000 + queue_ns as u64, Event::Arrives { from: node, to, bytes: send.probe.encode() });
+        self.queue.at(at_ns + 25_000 + queue_ns as u64, Event::Arrives { from: node, to, bytes: send.probe.encode() });
     }
 }
 

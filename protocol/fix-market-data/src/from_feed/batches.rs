@@ -109,10 +109,10 @@ impl Batches {
     fn give_last(&mut self, pieces: &mut VecDeque<OwnedPiece>) {
         let Some((state, book)) = self.state().zip(self.reader.book()) else { return };
         let market = self.market;
-        let none = Block { market, number: 0, time: TimeNs(0), assets: Vec::new() };
+        let none = Block { market, cleared: None, time: TimeNs(0), assets: Vec::new() };
         let block = state.cleared.map_or(none, |cleared| Block {
             market,
-            number: cleared.block,
+            cleared: Some(cleared),
             time: TimeNs(book.head().time_ns),
             assets: state.prices.iter().map(row).collect(),
         });
@@ -155,7 +155,7 @@ fn take(
     *building = building.take().filter(|(log_index, _)| *log_index == head.log_index);
     match message {
         Message::BatchCleared(cleared) => {
-            let block = Block { market, number: cleared.block, time: TimeNs(head.time_ns), assets: Vec::new() };
+            let block = Block { market, cleared: Some(*cleared), time: TimeNs(head.time_ns), assets: Vec::new() };
             *building = Some((head.log_index, block));
         }
         Message::AssetCleared(cleared) => {

@@ -23,6 +23,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_feed::channel::{ChannelId, Trees, View};
+use walras_feed::message::BatchCleared;
 use walras_market_data::{BookLevel, PublicOrder, PublicTrade};
 use walras_relay::packet::Packet;
 use walras_relay::reader::ReaderSettings;
@@ -116,8 +117,8 @@ pub struct BatchMarket {
 pub struct Block {
     /// Which market.
     pub market: BatchMarketId,
-    /// The block's number; 0 before the first one.
-    pub number: u64,
+    /// What the feed says of it; `None` before the first one.
+    pub cleared: Option<BatchCleared>,
     /// When it was cleared.
     pub time: TimeNs,
     /// By place in the market: each asset, its valuation, and how much of it was sold, in its smallest units.

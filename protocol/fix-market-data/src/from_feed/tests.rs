@@ -640,10 +640,10 @@ fn blocks_of_a_batch_market_come_with_its_name() {
             transactions: 1,
             pairs: 1,
             offers_traded: 2,
-            gap_ppb: 0,
-            unserved_ppb: 0,
-            set_aside: 0,
-            state_root: [0; 32],
+            gap_ppb: 3,
+            unserved_ppb: 4,
+            set_aside: 5,
+            state_root: [6; 32],
         }))
     };
     let created = Event::BatchMarket(BatchMarketEvent::Created(BatchMarketSpec {
@@ -673,7 +673,7 @@ fn blocks_of_a_batch_market_come_with_its_name() {
     venue.deliver(&mut feed, |_| true);
     assert_eq!((feed.new_batches(), feed.new_batches()), (listed(&[1, 0]), None));
     feed.want(0, Need::Batch(market), true);
-    let none = Block { market, number: 0, time: TimeNs(0), assets: Vec::new() };
+    let none = Block { market, cleared: None, time: TimeNs(0), assets: Vec::new() };
     assert_eq!(feed.next_piece(), terms(BatchPhase::Closed, 1_000));
     assert_eq!(feed.next_piece(), Some(OwnedPiece::Block(none)));
     say(&mut venue, &mut feed, &[phased(BatchPhase::Open)], &[]);
@@ -690,7 +690,17 @@ fn blocks_of_a_batch_market_come_with_its_name() {
     assert_eq!(feed.next_piece(), None, "it is not published");
     feed.published(venue.now_ns, venue.log_index, venue.now_ns);
     let assets = vec![(AssetId(1), Some(price), 0), (AssetId(0), None, 0)];
-    let block = Block { market, number: 1, time: TimeNs(venue.now_ns), assets };
+    let said = BatchCleared {
+        block: 1,
+        transactions: 1,
+        pairs: 1,
+        offers_traded: 2,
+        gap_ppb: 3,
+        unserved_ppb: 4,
+        set_aside: 5,
+        state_root: [6; 32],
+    };
+    let block = Block { market, cleared: Some(said), time: TimeNs(venue.now_ns), assets };
     assert_eq!(feed.next_piece(), Some(OwnedPiece::Block(block.clone())));
     // Who asks later is given the last one.
     feed.want(0, Need::Batch(market), false);

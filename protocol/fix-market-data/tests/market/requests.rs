@@ -170,6 +170,11 @@ fn a_batch_markets_prices_come_after_each_block() {
     assert_eq!((heard[0].get(35), heard[0].get(5083), heard[0].get(5084)), (Some("X"), Some("1"), Some("0")));
     let found = [269, 278, 55, 270, 271].map(|tag| entry[&tag].as_str());
     assert_eq!(found, ["2", "1", "BTC@main", "30000.5", "0.25"]);
+    let root = "1f".repeat(32);
+    let text = format!(
+        "block 1: 11 transactions, 12 pairs, 13 offers traded, gap 14 ppb, unserved 15 ppb, 16 set aside, state root {root}"
+    );
+    assert_eq!(entry[&58], text);
     world.block(1, &[("BTC", "30000.5", "0.25")]);
     world.batch_terms(BatchPhase::Open, INTERVAL_NS);
     assert!(world.hear(&mut client).is_empty(), "it is known");
@@ -227,7 +232,9 @@ fn securities_and_their_phases_are_told() {
         let (mut world, mut client) = ready(version);
         let list = one(&mut world, &mut client, "x", "320=l|559=4|");
         assert_eq!((list.get(35), list.get(560), list.get(146)), (Some("y"), Some("0"), Some("2")));
-        assert!(list.get(58).unwrap().contains("tick 0.5, lot 0.001"), "{list:?}");
+        let text = list.get(58).unwrap();
+        let (first, last) = ("tick 0.5, lot 0.001, base BTC, price-time, ", ", reference price 50.0");
+        assert!(text.starts_with(first) && text.ends_with(last), "{text}");
         assert_eq!(one(&mut world, &mut client, "x", "320=l|559=0|55=ETH/USD|").get(560), Some("2"));
         let status = one(&mut world, &mut client, "e", "324=s|55=BTC1/USD|263=1|");
         assert_eq!((status.get(35), status.get(326), status.get(625)), (Some("f"), Some("17"), Some("3")));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use walras_engine::{DisplayedOrder, Engine};
+use walras_feed::message::BatchCleared;
 use walras_fix::{Dictionaries, Leniency, RejectReason as FixReason, Rules, Version};
 use walras_fix_market_data::{
     Auction, BatchListed, BatchPiece, BatchPrice, BatchTerms, BookPiece, Day, MarketDataServer, MarketDataSettings, Need,
@@ -310,7 +311,7 @@ impl World {
         self.server.on_piece(&Piece::BatchTerms(BatchMarketId(0), BatchTerms { phase, interval_ns }));
     }
 
-    /// Its block was cleared: asset, price and volume.
+    /// Its block was cleared: asset, price and volume. 0: there was none yet.
     pub(crate) fn block(&mut self, block: u64, prices: &[(&str, &str, &str)]) {
         let price = |(asset, price, volume): &(&str, &str, &str)| BatchPrice {
             asset: (*asset).to_owned(),
@@ -318,7 +319,17 @@ impl World {
             volume: (*volume).to_owned(),
         };
         let prices: Vec<BatchPrice> = prices.iter().map(price).collect();
-        let piece = BatchPiece { market: BatchMarketId(0), block, time: TimeNs(self.now_ns), prices: &prices };
+        let cleared = (block > 0).then_some(BatchCleared {
+            block,
+            transactions: 11,
+            pairs: 12,
+            offers_traded: 13,
+            gap_ppb: 14,
+            unserved_ppb: 15,
+            set_aside: 16,
+            state_root: [0x1f; 32],
+        });
+        let piece = BatchPiece { market: BatchMarketId(0), cleared, time: TimeNs(self.now_ns), prices: &prices };
         self.server.on_piece(&Piece::Batch(piece));
     }
 

@@ -141,24 +141,24 @@ fn a_client_goes_on_at_another_replica() {
     assert_eq!(world.open_orders(0), 4);
 }
 
-/// The last name of a replaced order is known where it was given. Elsewhere the venue's own name leads to the order.
+/// A ClOrdID that is no name is known where a replace gave it. Elsewhere the venue's own name leads to the order.
 #[test]
 fn a_replaced_order_is_found_by_its_order_id_at_another_replica() {
     let (mut world, mut clients) = one(true);
     clients[0].send(world.now_ns, "D", &order(1));
-    clients[0].send(world.now_ns, "G", "11=A2|41=A1|55=BTC/USD|54=2|38=0.002|40=2|44=30000|");
+    clients[0].send(world.now_ns, "G", "11=A 2|41=A1|55=BTC/USD|54=2|38=0.002|40=2|44=30000|");
     world.settle(&mut clients);
     let order_id = clients[0].last().text(37).to_owned();
     world.wait(1_000_000_000);
     world.restart(0);
     world.connect(0, &mut clients[0], 1, "");
     world.settle(&mut clients);
-    clients[0].send(world.now_ns, "F", "11=C1|41=A2|55=BTC/USD|54=2|38=0.002|");
+    clients[0].send(world.now_ns, "F", "11=C1|41=A 2|55=BTC/USD|54=2|38=0.002|");
     world.settle(&mut clients);
     let last = clients[0].last();
     assert_eq!((last.text(35), last.text(102)), ("9", "1"));
     assert!(last.text(58).contains("OrderID(37)"), "{last:?}");
-    clients[0].send(world.now_ns, "F", &format!("11=C2|41=A2|37={order_id}|55=BTC/USD|54=2|38=0.002|"));
+    clients[0].send(world.now_ns, "F", &format!("11=C2|41=A 2|37={order_id}|55=BTC/USD|54=2|38=0.002|"));
     world.settle(&mut clients);
     let last = clients[0].last();
     assert_eq!((last.text(35), last.text(11), last.text(41), last.text(150)), ("8", "C2", "A1", "4"));

@@ -240,7 +240,13 @@ impl World {
                 [command.name(), None]
             }
             Event::Order(OrderEvent::Traded(e)) => [&e.maker, &e.taker].map(|party| of(&self.names, party.order_id)),
-            Event::Order(OrderEvent::Amended(e)) => [of(&self.names, e.order_id), None],
+            Event::Order(OrderEvent::Amended(e)) => {
+                let given = match command {
+                    Command::Order(order) if order.client_order_id() == Some(e.client_order_id) => order.replacement_name(),
+                    _ => None,
+                };
+                [given.or_else(|| of(&self.names, e.order_id)), None]
+            }
             Event::Order(OrderEvent::Cancelled(e)) => [of(&self.names, e.order_id), None],
             Event::Order(OrderEvent::Reduced(e)) => [of(&self.names, e.order_id), None],
             Event::Order(OrderEvent::Triggered(e)) => [of(&self.names, e.order_id), None],

@@ -190,7 +190,7 @@ impl<'a> Iterator for Records<'a> {
         let len = u16::from_le_bytes(*header.first_chunk()?);
         let (event, rest) = rest.split_at_checked(usize::from(len & EVENT_LEN))?;
         let (name, rest) = rest.split_at_checked(usize::from(len >> NAME_LEN_BIT))?;
-        let name = if name.is_empty() { None } else { Some(ClientOrderName::of_bytes(name)?) };
+        let name = if name.is_empty() { None } else { Some(ClientOrderName::of_replacement(name)?) };
         self.0 = rest;
         Some(Record { log_index: LogIndex(word(2)?), time: TimeNs(word(10)?), event, name })
     }

@@ -39,7 +39,8 @@ pub enum Resend<I> {
 }
 
 /// The texts that the owners of the orders of an event call them by; of a trade, the maker's and the taker's. Other events have the first
-/// alone.
+/// alone. Of an amendment that gave the order another text ([`walras_wire::NamedAmend`]) it is that one; of later events it is again the
+/// one with which the order entered.
 pub type OrderNames = [Option<ClientOrderName>; 2];
 
 /// A retained report, and the text that its owner calls the order by.

@@ -8,7 +8,7 @@ use walras_wire::order_entry::decode_report_event;
 use super::chunks::{PIECE_BYTES, Records};
 use super::reports::{AccountReports, ReportSettings, Reports};
 
-/// Version of the format without texts: programs that know no later one read what a venue writes before its first named order.
+/// Version of the format without texts. Programs that know no engine version from 14 on read no later one; before 14 reports have no texts.
 const WITHOUT_NAMES: u16 = 1;
 
 /// Version of the format where reports may have texts.

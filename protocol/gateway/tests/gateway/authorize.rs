@@ -261,9 +261,12 @@ fn permissions_and_removal_hold_for_requests_and_connections() {
         RejectReason::Forbidden
     );
 
-    let verified = setup.gateway.verify(NOW, &ORDER, Some(&setup.trader.sign(&ORDER, NOW, "m"))).unwrap();
+    // The key is removed while its signature is checked.
+    let signed = setup.trader.sign(&ORDER, NOW, "m");
+    let verifier = setup.gateway.verifier(NOW, &signed.key);
     assert!(setup.gateway.remove_key(setup.trader.key_id()));
     assert!(!setup.gateway.remove_key(setup.trader.key_id()));
+    let verified = verifier.verify(&ORDER, &signed).unwrap();
     assert_eq!(
         setup.gateway.charge(NOW, &principal, Permission::Read, Allowance::Requests, 1).unwrap_err().reason,
         RejectReason::UnknownKey

@@ -38,7 +38,7 @@ use walras_types::{
 };
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::order_entry::{Report, ReportsWanted};
-use walras_wire::{AssetSpec, DecodeError, OpenSession};
+use walras_wire::{AssetSpec, DecodeError, OpenSession, get_replacement_name};
 
 /// Stands last in these messages, and in no other between replicas.
 pub const LEAF: u8 = 0xF2;
@@ -254,7 +254,7 @@ impl LeafMessage {
             }
             REPORTED | REPORTED_NAMED => {
                 let (account, report_seq, log_index, time) = (Wire::get(r)?, r.u64()?, Wire::get(r)?, Wire::get(r)?);
-                let name = if kind == REPORTED_NAMED { Some(Wire::get(r)?) } else { None };
+                let name = if kind == REPORTED_NAMED { Some(get_replacement_name(r)?) } else { None };
                 let event = bytes.slice(r.position()..bytes.len() - 2);
                 return Ok(Self::Reported { account, report: OwnedReport { report_seq, log_index, time, event, name } });
             }
@@ -442,9 +442,10 @@ mod tests {
 
     #[test]
     fn a_report_takes_memory_of_its_size() {
+        let longest = ClientOrderName::new(&"x".repeat(ClientOrderName::LEN_MAX));
         for event in [&b""[..], b"one", &[7; 200]] {
             let report = Report { report_seq: 1, log_index: LogIndex(2), time: TimeNs(3), event };
-            for name in [None, ClientOrderName::new("a"), ClientOrderName::new(&"x".repeat(ClientOrderName::LEN_MAX))] {
+            for name in [None, ClientOrderName::of_replacement(b"77"), longest] {
                 let bytes = LeafMessage::encode_report(AccountId(4), &report, name);
                 assert_eq!(bytes.capacity(), bytes.len(), "it never grew");
                 let message = LeafMessage::Reported { account: AccountId(4), report: OwnedReport::of(&report, name) };

@@ -524,6 +524,7 @@ class Fills(TypedDict):
     #: The next page's cursor; null when there is no more. A page that is not full may have one: so much was looked at.
     next: Optional[str]
     #: False where older ones may be beyond reach, for the venue's memory has let go of some and it keeps no archive.
+    #: With `after`: where some between that and the page may be.
     complete: bool
 
 
@@ -585,6 +586,8 @@ class OrderState(_OrderState, total=False):
     that the venue made itself.
     """
 
+    #: In lists of orders that have ended, the entry of the log in which it ended.
+    log_index: str
     waits: OrderWaits
 
 

@@ -192,6 +192,7 @@ export interface Operations {
       client_order_id?: string;
       since?: string;
       until?: string;
+      after?: string;
       limit?: number;
       cursor?: string;
     };
@@ -228,6 +229,7 @@ export interface Operations {
       client_order_id?: string;
       since?: string;
       until?: string;
+      after?: string;
       limit?: number;
       cursor?: string;
     };

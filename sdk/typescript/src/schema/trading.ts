@@ -439,7 +439,10 @@ export interface Fills {
   fills: Fill[];
   /** The next page's cursor; null when there is no more. A page that is not full may have one: so much was looked at. */
   next: string | null;
-  /** False where older ones may be beyond reach, for the venue's memory has let go of some and it keeps no archive. */
+  /**
+   * False where older ones may be beyond reach, for the venue's memory has let go of some and it keeps no archive. With `after`:
+   * where some between that and the page may be.
+   */
   complete: boolean;
 }
 
@@ -498,6 +501,8 @@ export interface OrderState {
   cancelled: string;
   /** Why it ended without a trade, if it did. */
   reason: CancelReason | null;
+  /** In lists of orders that have ended, the entry of the log in which it ended. */
+  log_index?: string;
   waits?: OrderWaits;
 }
 

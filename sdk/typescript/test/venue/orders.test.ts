@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
-import { Client } from "../../src/client.ts";
+import { Client, type Page } from "../../src/client.ts";
 import { amend, cancel, massCancel, order } from "../../src/commands.ts";
 import { OutcomeUnknown, Refused } from "../../src/errors.ts";
-import type { OrderAnswer, Report } from "../../src/schema/index.ts";
+import type { OrderAnswer, OrderState, Report } from "../../src/schema/index.ts";
 import type { StreamMessage } from "../../src/stream.ts";
 import { LossyProxy, Venue, until } from "./venue.ts";
 
@@ -62,7 +62,8 @@ test("an order is named by a text and found after its end", async () => {
   const ended = await alice.order("BTC-USD", name, { isFresh: true });
   assert.deepEqual([ended.filled, ended.average_price, ended.status], ["0.20", "30000.5", "cancelled"]);
   assert.equal((await alice.order("BTC-USD", ended.order_id, { by: "order_id" })).client_order_id, name);
-  assert.deepEqual(await alice.closedOrders({ client_order_id: name }), [ended]);
+  const [closed] = await alice.closedOrders({ client_order_id: name });
+  assert.deepEqual(closed, { ...ended, log_index: closed?.log_index });
   await assert.rejects(alice.order("BTC-USD", "never-sent"), isRefused(/NotFound/));
   // Names that no address can have.
   for (const odd of [".", ".."]) {
@@ -101,6 +102,19 @@ test("all that ended is read page by page, and reports have no gaps", async () =
   await client.many([massCancel({ instrument: "BTC-USD" })]);
   assert.equal(new Set((await client.closedOrders({ limit: 149 })).map(({ order_id }) => order_id)).size, 149);
   assert.deepEqual(new Set((await client.closedOrders({ limit: 150 })).map(({ client_order_id }) => client_order_id)), new Set(names));
+  // The last fifty ended in one entry, which these pages cut.
+  const newest = await client.closedOrders({ limit: 150 });
+  const begun = BigInt(newest.at(-1)?.log_index ?? "") - 1n;
+  const oldest: OrderState[] = [];
+  for (let cursor: string | null = null; ;) {
+    const page: Page<OrderState> = await client.closedOrderPage({ after: begun, limit: 40, cursor });
+    oldest.push(...page.items);
+    if (page.next === null) break;
+    cursor = page.next;
+  }
+  assert.deepEqual(oldest, newest.toReversed());
+  assert.deepEqual(await client.closedOrders({ after: newest[0]?.log_index ?? "" }), []);
+  await assert.rejects(client.fills({ after: 0n }), isRefused(/Malformed/));
   const { reports } = await client.reports(begin);
   assert.deepEqual(reports.map(({ report_seq }) => BigInt(report_seq)), reports.map((_, at) => BigInt(begin) + BigInt(at + 1)));
   assert.ok(reports.length >= 256 - 1);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use walras_consensus::{Durability, Members, ReadToken};
+use walras_event_queue::EventQueue;
 use walras_gateway::session::ReportSettings;
 use walras_gateway::{Algorithm, ClientKey, KeyRecord, Permission, Permissions};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
@@ -39,7 +40,6 @@ use crate::common::disk::VenueDisk;
 use crate::common::faults::pause_ns;
 use crate::common::network::NetworkQuality;
 use crate::common::panics;
-use crate::common::schedule::Schedule;
 use crate::common::trace::Trace;
 use crate::common::trader::Repertoire;
 
@@ -75,7 +75,7 @@ pub(crate) struct World {
     pub(super) density: Density,
     safety_ns: u64,
     pub(super) now_ns: u64,
-    pub(super) schedule: Schedule<Event>,
+    pub(super) schedule: EventQueue<Event>,
     /// An empty list, used again.
     pub(super) outs: Vec<Out>,
     pub(super) phase: Phase,
@@ -348,7 +348,7 @@ impl World {
             density,
             safety_ns: settings.safety_ns.unwrap_or(tempo.safety_ns()),
             now_ns: 0,
-            schedule: Schedule::new(),
+            schedule: EventQueue::new(),
             outs: Vec::new(),
             phase: Phase::Safety,
             machines,

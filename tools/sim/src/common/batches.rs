@@ -2,9 +2,9 @@
 
 use walras_batch_solver::{Budget, ClosedBatch};
 use walras_sequencer::{SolveJob, Solved};
+use walras_testkit::plain;
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, Commission, CreateOffer, Intake,
-    LowerBounds, Mu, Payment, PublicKey, QualityMax, Rounding, Symbol,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, CreateOffer, Payment, PublicKey, Rounding,
 };
 use walras_wire::{BatchMarketCommand, BatchMarketSpec, Command, SetAccountFee};
 
@@ -15,18 +15,7 @@ pub(crate) const ASSETS: usize = 2;
 pub(crate) const ACCOUNTS: u32 = 4;
 
 pub(crate) fn spec(interval_ns: u64) -> BatchMarketSpec {
-    BatchMarketSpec {
-        market: MARKET,
-        symbol: Symbol::new("MAIN").expect("a symbol"),
-        commission: Commission::new(15).expect("a commission"),
-        mu: Mu::new(10).expect("a share"),
-        lower_bounds: LowerBounds::BestEffort,
-        quality: QualityMax::USUAL,
-        intake: Intake::Filter,
-        interval_ns,
-        transactions_max: 100,
-        domain: [7; 32],
-    }
+    BatchMarketSpec { interval_ns, ..plain::batch_market(MARKET) }
 }
 
 /// An account's: nobody checks signatures here.

@@ -10,6 +10,5 @@ pub(crate) mod network;
 pub(crate) mod operator;
 pub(crate) mod panics;
 pub(crate) mod planted;
-pub(crate) mod schedule;
 pub(crate) mod trace;
 pub(crate) mod trader;

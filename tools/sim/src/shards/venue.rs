@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_consensus::Durability;
+use walras_event_queue::EventQueue;
 use walras_testkit::{Choices, Random};
 use walras_types::ClientTransferId;
 use walras_wire::{Command, ShardCommand, ShardPlace, TransferOut};
@@ -21,7 +22,6 @@ use crate::common::checks::Violation;
 use crate::common::faults::pause_ns;
 use crate::common::network::NetworkQuality;
 use crate::common::panics;
-use crate::common::schedule::Schedule;
 use crate::common::trace::Trace;
 
 /// Runs a venue of several shards from a seed: the safety phase, the healing phase, and perhaps a shard that is set back. A panic
@@ -78,7 +78,7 @@ pub(super) enum Stage {
 pub(super) struct Venue {
     pub(super) settings: Settings,
     pub(super) now_ns: u64,
-    pub(super) schedule: Schedule<Event>,
+    pub(super) schedule: EventQueue<Event>,
     pub(super) shards: Vec<World>,
     /// How often processes had begun and ended when transfer relays were looked after.
     pub(super) generations: Vec<u64>,
@@ -126,7 +126,7 @@ impl Venue {
         Self {
             settings: *settings,
             now_ns: 0,
-            schedule: Schedule::new(),
+            schedule: EventQueue::new(),
             shards: (0..count).map(shard).collect(),
             generations: vec![0; count],
             relays: BTreeMap::new(),

@@ -10,14 +10,15 @@ use walras_engine::{Engine, Frozen};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_log_store::{LogError, LogOptions, LogWriter, SnapshotStore};
 use walras_sequencer::{Content, Entry, decode_entry};
+use walras_testkit::plain;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, Commission, CreateOffer,
-    Intake, LogIndex, LowerBounds, Mu, Payment, PublicKey, QualityMax, Rounding, Symbol, TimeNs, TransactionSeq, TransferId,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, LogIndex, Payment,
+    PublicKey, Rounding, Symbol, TimeNs, TransactionSeq, TransferId,
 };
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{
-    AccountCommand, AddBatchAsset, AssetSpec, BatchCommand, BatchEvent, BatchMarketCommand, BatchMarketSpec, CloseBatch, Command,
-    Event, SetAccountKey, SetBatchPhase, SubmitTransaction, Transfer, VenueCommand,
+    AccountCommand, AssetSpec, BatchCommand, BatchEvent, CloseBatch, Command, Event, SetAccountKey, SubmitTransaction, Transfer,
+    VenueCommand,
 };
 
 const MARKET: BatchMarketId = BatchMarketId(0);
@@ -51,11 +52,10 @@ fn number(at: u64, below: u64) -> u64 {
 
 fn setup() -> Vec<Command> {
     let mut steps = Vec::new();
-    let symbol = |name: &str| Symbol::new(name).unwrap();
     for asset in (0..ASSETS).map(AssetId) {
         steps.push(Command::Venue(VenueCommand::CreateAsset(AssetSpec {
             asset,
-            symbol: symbol(&format!("A{asset}")),
+            symbol: Symbol::new(&format!("A{asset}")).unwrap(),
             decimals: 2,
         })));
     }
@@ -67,22 +67,7 @@ fn setup() -> Vec<Command> {
             steps.push(Command::Account(AccountCommand::Deposit(Transfer { account, asset, amount, transfer_id })));
         }
     }
-    steps.push(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
-        market: MARKET,
-        symbol: symbol("MAIN"),
-        commission: Commission::new(15).unwrap(),
-        mu: Mu::new(10).unwrap(),
-        quality: QualityMax::USUAL,
-        lower_bounds: LowerBounds::BestEffort,
-        intake: Intake::Filter,
-        interval_ns: 1_000_000,
-        transactions_max: 100,
-        domain: [7; 32],
-    })));
-    for asset in (0..ASSETS).map(AssetId) {
-        steps.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset })));
-    }
-    steps.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase: BatchPhase::Open })));
+    steps.extend(plain::batch_opening(plain::batch_market(MARKET), (0..ASSETS).map(AssetId)));
     steps
 }
 

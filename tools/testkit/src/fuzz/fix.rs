@@ -190,6 +190,10 @@ impl Venue {
         for event in &events {
             let names = match event {
                 Event::Order(OrderEvent::Accepted(_)) | Event::Rejected(_) => [command.name(), None],
+                Event::Order(OrderEvent::Amended(_)) => match command {
+                    Command::Order(order) => [order.replacement_name(), None],
+                    _ => OrderNames::default(),
+                },
                 _ => OrderNames::default(),
             };
             self.reports.on_named_event(log_index, time, event, names, |account, report, name| {

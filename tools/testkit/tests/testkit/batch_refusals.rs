@@ -7,11 +7,12 @@ use std::num::NonZero;
 use walras_batch::ProposedClearing;
 use walras_engine::Engine;
 use walras_engine::versions::NEWEST;
+use walras_testkit::plain;
 use walras_types::limits::{AMOUNT_MAX, POOL_FEE_PPM_MAX, POOL_RESERVE_MIN};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission,
-    CreateOffer, CreatePool, DepositToPool, DropReason, Intake, IssuedAmount, Joined, LowerBounds, Mu, OfferName, Payment,
-    PoolRule, PublicKey, QualityMax, Rounding, Symbol, TimeNs, TransactionSeq, TransactionTerms, TransferId, WithdrawFromPool,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
+    CreatePool, DepositToPool, DropReason, IssuedAmount, Joined, OfferName, Payment, PoolRule, PublicKey, QualityMax, Rounding,
+    Symbol, TimeNs, TransactionSeq, TransactionTerms, TransferId, WithdrawFromPool,
 };
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{
@@ -59,18 +60,8 @@ impl Venue {
             }
         }
         venue.apply(Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset: A, account: SENDER })));
-        venue.apply(Command::BatchMarket(BatchMarketCommand::Create(BatchMarketSpec {
-            market: MARKET,
-            symbol: symbol("MAIN"),
-            commission: Commission::new(15).unwrap(),
-            mu: Mu::new(10).unwrap(),
-            lower_bounds: LowerBounds::BestEffort,
-            quality: QualityMax::NONE,
-            intake: Intake::Filter,
-            interval_ns: 500_000_000,
-            transactions_max: 1_000,
-            domain: [7; 32],
-        })));
+        let spec = BatchMarketSpec { quality: QualityMax::NONE, transactions_max: 1_000, ..plain::batch_market(MARKET) };
+        venue.apply(Command::BatchMarket(BatchMarketCommand::Create(spec)));
         let currencies = SetBatchCurrencies { market: MARKET, currencies: 2 };
         venue.apply(Command::BatchMarket(BatchMarketCommand::SetCurrencies(currencies)));
         for asset in [A, B, STOCK, SHARE] {

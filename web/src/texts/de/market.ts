@@ -104,8 +104,8 @@ export const market: typeof en = {
     search: "Suche",
     searchPlaceholder: "BTC, USD…",
     none: "Kein Instrument heißt so.",
-    star: (symbol) => `${symbol} oben halten`,
-    unstar: (symbol) => `${symbol} nicht mehr oben halten`,
+    star: (symbol) => `${symbol} auf die Watchlist setzen`,
+    unstar: (symbol) => `${symbol} von der Watchlist nehmen`,
     instrument: "Instrument",
     last: "Letzter",
     change: "Heute (UTC)",
@@ -113,7 +113,12 @@ export const market: typeof en = {
     low: "Tief",
     volume: "Volumen",
     close: "Schließen",
-    words: "↑ ↓ wählen, Enter öffnet, ★ hält oben. Tageswerte seit 00:00 UTC.",
+    words: "↑ ↓ wählen, Enter öffnet, ★ setzt auf die Watchlist. Tageswerte seit 00:00 UTC.",
+  },
+  watch: {
+    none: "Noch kein Markt hat einen Stern. ★ in der Liste der Märkte (I) setzt einen hierher, mit seinem Preis.",
+    choose: "Märkte",
+    chooseTitle: "Die Liste der Märkte (I): ★ setzt auf die Watchlist",
   },
   chart: {
     interval: "Intervall der Kerzen",
@@ -142,7 +147,9 @@ export const market: typeof en = {
     atrTitle: "Mittlere wahre Spanne (Wilder)",
     period: (name) => `${name}: Kerzen`,
     own: "Meine Orders und Ausführungen",
-    ownTitle: "Ihre offenen Orders als Linien, die sich auf einen anderen Preis ziehen lassen, und Ihre Ausführungen als Marken",
+    ownTitle:
+      "Ihre offenen Orders als Linien, die sich auf einen anderen Preis ziehen lassen (ein Stop ohne Limit: auf einen anderen " +
+      "Auslöser), und Ihre Ausführungen als Marken",
     dragged: (price) => `Auf ${price} ändern`,
     moved: "Ihre Order wurde geändert",
     movedText: (order, from, to) => `${order}: von ${from} auf ${to}.`,

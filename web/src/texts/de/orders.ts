@@ -159,6 +159,7 @@ export const orders: typeof en = {
     cancel: "Storno",
     cancelLabel: (order) => `Stornieren: ${order}`,
     newPrice: (order) => `Neuer Preis für: ${order}`,
+    newTrigger: (order) => `Neuer Auslöser für: ${order}`,
     newSize: (order) => `Neue offene Menge für: ${order}`,
     save: "Sichern",
     saveLabel: (order) => `Änderung senden: ${order}`,
@@ -312,7 +313,15 @@ export const orders: typeof en = {
     cost: "Ø-Kosten",
     last: "Letzter",
     profitAll: "Ergebnis",
-    profitNone: "Noch keines. Hier steht je Instrument, was Ihre Trades gebracht haben.",
+    profitNone: "Noch keines. Hier steht, was Ihre Trades gebracht haben.",
+    profitBy: "Ergebnis je",
+    byInstrument: "Je Instrument",
+    byAsset: "Je Asset",
+    assetProfit: "Wert und Ergebnis je Asset",
+    assetProfitWords: (asset) =>
+      `In ${asset}, zu den letzten Preisen. Was die Trades eines Instruments brachten, zählt für sein Basis-Asset, abzüglich der ` +
+      "Gebühren. Nicht dabei: Trades in Batches, Einzahlungen, und was der Preis des Quote-Assets selbst tat. Ein Strich: keine " +
+      "Trades, oder kein Preis.",
     profitWords: (count) =>
       "zu Durchschnittskosten, aus " +
       `${plural(count, { one: "Ihrem letzten Trade", other: `Ihren letzten ${grouped(count)} Trades` })}`,

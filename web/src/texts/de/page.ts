@@ -4,6 +4,7 @@ import type { page as en } from "../en/page.ts";
 
 export const page: typeof en = {
   headings: {
+    "watch-title": "Watchlist",
     "chart-title": "Preis",
     "book-title": "Orderbuch",
     "ticket-title": "Ordermaske",
@@ -21,7 +22,7 @@ export const page: typeof en = {
     "offer-fills-title": "Ihre Trades",
     "blocks-title": "Blöcke",
     "assets-title": "Assets",
-    "profit-title": "Ergebnis je Instrument",
+    "profit-title": "Ergebnis",
     "all-orders-title": "Orders",
     "trades-title": "Trades",
     "fair-orders-title": "Orders auf dem Weg hinein",
@@ -123,7 +124,7 @@ export const page: typeof en = {
   },
   shortcuts: {
     help: "Diese Hilfe",
-    view: "Orderbuch, Batch, fairer Zugang",
+    view: "Nächste Ansicht: Orderbuch, Batch, Konto, fairer Zugang, Netz",
     buy: "Kaufen: zur Menge der Ordermaske",
     buyBatch: "Asset zum Kaufen wählen",
     sell: "Verkaufen: zur Menge der Ordermaske",
@@ -159,9 +160,11 @@ export const page: typeof en = {
     sound: "Ton",
     soundWords: "Kurzer Ton bei Ausführungen Ihrer Orders und bei Alarmen",
     layout: "Ansicht Orderbuch",
-    layoutAll: "Alle Felder",
+    layoutStandard: "Standard",
     layoutChart: "Großer Chart",
-    layoutLadder: "Buch und Trades",
+    layoutBook: "Großes Orderbuch",
+    layoutReset: "Ansicht Orderbuch zurücksetzen",
+    panels: "Sichtbare Bereiche",
     kept: "Ihre Wahl bleibt in diesem Browser gespeichert.",
     close: "Schließen",
   },

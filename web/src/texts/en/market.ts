@@ -103,8 +103,8 @@ export const market = {
     search: "Search",
     searchPlaceholder: "BTC, USD…",
     none: "No instrument has that in its name.",
-    star: (symbol: string) => `Keep ${symbol} at the top`,
-    unstar: (symbol: string) => `Do not keep ${symbol} at the top`,
+    star: (symbol: string) => `Add ${symbol} to the watch list`,
+    unstar: (symbol: string) => `Take ${symbol} off the watch list`,
     instrument: "Instrument",
     last: "Last",
     change: "Today (UTC)",
@@ -112,7 +112,12 @@ export const market = {
     low: "Low",
     volume: "Volume",
     close: "Close",
-    words: "↑ ↓ choose, Enter opens, ★ keeps at the top. Figures of the day since 00:00 UTC.",
+    words: "↑ ↓ choose, Enter opens, ★ adds to the watch list. Figures of the day since 00:00 UTC.",
+  },
+  watch: {
+    none: "No market is starred yet. ★ in the list of markets (I) adds one here, with its price.",
+    choose: "Markets",
+    chooseTitle: "The list of markets (I): ★ adds to the watch list",
   },
   chart: {
     interval: "Candle interval",
@@ -140,7 +145,9 @@ export const market = {
     atrTitle: "Average true range (Wilder)",
     period: (name: string) => `${name}: candles`,
     own: "My orders and fills",
-    ownTitle: "Your open orders as lines, which can be dragged to another price, and your fills as marks",
+    ownTitle:
+      "Your open orders as lines, which can be dragged to another price (a stop without a limit: to another trigger), and your fills " +
+      "as marks",
     dragged: (price: string) => `Move to ${price}`,
     moved: "Your order was moved",
     movedText: (order: string, from: string, to: string) => `${order}: from ${from} to ${to}.`,

@@ -157,6 +157,7 @@ export const orders = {
     cancel: "Cancel",
     cancelLabel: (order: string) => `Cancel: ${order}`,
     newPrice: (order: string) => `New price of: ${order}`,
+    newTrigger: (order: string) => `New trigger of: ${order}`,
     newSize: (order: string) => `New open size of: ${order}`,
     save: "Save",
     saveLabel: (order: string) => `Save: ${order}`,
@@ -311,7 +312,14 @@ export const orders = {
     cost: "Average cost",
     last: "Last",
     profitAll: "Profit",
-    profitNone: "None yet. What your trades earn is listed here by instrument.",
+    profitNone: "None yet. What your trades earn is listed here.",
+    profitBy: "Profit by",
+    byInstrument: "By instrument",
+    byAsset: "By asset",
+    assetProfit: "Value and profit by asset",
+    assetProfitWords: (asset: string) =>
+      `In ${asset}, at the last prices. What an instrument's trades earned counts for its base asset, less fees. Not in it: trades in ` +
+      "batches, deposits, and what the quote asset's own price did. A dash: no trades, or no price.",
     profitWords: (count: number) => `by average cost, from your last ${grouped(count)} ${plural(count, { one: "trade", other: "trades" })}`,
     orders: "Orders",
     ordersNone: "None yet. What becomes of your orders is listed here.",

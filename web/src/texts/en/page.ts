@@ -3,6 +3,7 @@
 export const page = {
   /** By the id of the element in index.html that has the text. */
   headings: {
+    "watch-title": "Watch list",
     "chart-title": "Price",
     "book-title": "Order book",
     "ticket-title": "Order ticket",
@@ -20,7 +21,7 @@ export const page = {
     "offer-fills-title": "Your trades",
     "blocks-title": "Blocks",
     "assets-title": "Assets",
-    "profit-title": "Profit by instrument",
+    "profit-title": "Profit",
     "all-orders-title": "Orders",
     "trades-title": "Trades",
     "fair-orders-title": "Orders, on their way in",
@@ -114,7 +115,7 @@ export const page = {
   },
   shortcuts: {
     help: "This help",
-    view: "Order book, batch, fair access",
+    view: "Next view: order book, batch, account, fair access, network",
     buy: "Buy: to the ticket's size",
     buyBatch: "Choose the asset to buy",
     sell: "Sell: to the ticket's size",
@@ -150,9 +151,11 @@ export const page = {
     sound: "Sound",
     soundWords: "A short tone when an order of yours trades, and at alerts",
     layout: "Order book view",
-    layoutAll: "All panels",
+    layoutStandard: "Standard",
     layoutChart: "Large chart",
-    layoutLadder: "Book and trades",
+    layoutBook: "Large book",
+    layoutReset: "Reset the order book view",
+    panels: "Panels shown",
     kept: "Choices are kept in this browser.",
     close: "Close",
   },

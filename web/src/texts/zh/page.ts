@@ -4,6 +4,7 @@ import type { page as en } from "../en/page.ts";
 
 export const page: typeof en = {
   headings: {
+    "watch-title": "自选",
     "chart-title": "价格",
     "book-title": "订单簿",
     "ticket-title": "下单",
@@ -21,7 +22,7 @@ export const page: typeof en = {
     "offer-fills-title": "我的成交",
     "blocks-title": "区块",
     "assets-title": "资产",
-    "profit-title": "各品种盈亏",
+    "profit-title": "盈亏",
     "all-orders-title": "委托记录",
     "trades-title": "成交记录",
     "fair-orders-title": "委托进场",
@@ -106,7 +107,7 @@ export const page: typeof en = {
   },
   shortcuts: {
     help: "本帮助",
-    view: "订单簿、批次、公平接入",
+    view: "下一个视图：订单簿、批次、账户、公平接入、网络",
     buy: "买入：到下单数量",
     buyBatch: "选择买入资产",
     sell: "卖出：到下单数量",
@@ -142,9 +143,11 @@ export const page: typeof en = {
     sound: "声音",
     soundWords: "委托成交和提醒时发出短音",
     layout: "订单簿视图",
-    layoutAll: "全部面板",
+    layoutStandard: "标准",
     layoutChart: "大图表",
-    layoutLadder: "订单簿和成交",
+    layoutBook: "大订单簿",
+    layoutReset: "重置订单簿视图",
+    panels: "显示的面板",
     kept: "设置保存在本浏览器。",
     close: "关闭",
   },

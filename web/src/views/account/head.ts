@@ -47,7 +47,7 @@ export function accountHeadView(venue: Venue, openKey: () => void): void {
     setText(under, words.valueWords(asset));
     const unpriced = list.filter((each) => each.value === null && each.available + each.reserved > 0n).map((each) => each.asset);
     setText(missing, unpriced.length === 0 ? "" : words.noPrice(LISTS.format(unpriced)));
-    const results = earned(venue, asset, rates);
+    const results = earned(venue);
     const sum = (of: (each: (typeof results)[number]) => bigint | null): bigint =>
       results.reduce((all, each) => all + (convert(of(each) ?? 0n, each.quote, asset, rates) ?? 0n), 0n);
     showSigned(facts.realised, sum(({ result }) => result.realised), decimals, asset);

@@ -35,8 +35,7 @@ export function treeView(venue: Venue): void {
   let drawn = "";
   const draw = (): void => {
     const look = venue.network.look.value;
-    const { clientWidth: width, clientHeight: height } = host;
-    if (shownView.value !== "network" || !look || width === 0) return;
+    if (shownView.value !== "network" || !look) return;
     const { gateways = [] } = look.cluster;
     const trees = treesOf(look.cluster);
     const shown = trees[venue.network.shownTree.value] ? venue.network.shownTree.value : 0;
@@ -48,6 +47,9 @@ export function treeView(venue: Venue): void {
     const whoIsOut = tree === null ? "" : outWords(tree);
     setText(out, whoIsOut);
     out.hidden = whoIsOut === "";
+    // Without a size while the table of relays is shown.
+    const { clientWidth: width, clientHeight: height } = host;
+    if (width === 0) return;
     const picture = pictureOf(look.cluster, tree);
     const state = JSON.stringify([picture, width, height]);
     if (state === drawn) return;

@@ -140,6 +140,10 @@ impl Model {
                 Ok(())
             }
             Command::Order(OrderCommand::Amend(c)) => self.amend(&c, events),
+            Command::Order(OrderCommand::AmendNamed(c)) => {
+                ensure(self.version >= 14, RejectReason::NeedsLaterVersion)?;
+                self.amend(&c.amend, events)
+            }
             Command::Order(OrderCommand::MassCancel(c)) => {
                 self.known(c.account)?;
                 let only = c.instrument.map(|instrument| self.market(instrument)).transpose()?;
@@ -447,6 +451,9 @@ fn rejected(command: &Command, reason: RejectReason) -> Rejected {
         Command::Order(OrderCommand::New(c)) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
         Command::Order(OrderCommand::Cancel(c)) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
         Command::Order(OrderCommand::Amend(c)) => of(c.account, Some(c.instrument), Some(c.amendment.client_order_id)),
+        Command::Order(OrderCommand::AmendNamed(NamedAmend { amend: c, .. })) => {
+            of(c.account, Some(c.instrument), Some(c.amendment.client_order_id))
+        }
         Command::Order(OrderCommand::MassCancel(c)) => of(c.account, c.instrument, None),
         Command::Order(OrderCommand::NewNamed(c)) => of(c.account(), Some(c.instrument()), Some(c.client_order_id())),
         Command::Order(OrderCommand::NewLinked(c)) => of(c.account(), Some(c.instrument()), Some(c.client_order_id())),

@@ -65,6 +65,7 @@ impl Model {
                     | OrderCommand::MassCancel(MassCancel { account, .. }),
                 ) => Some(account) == owner,
                 Command::Order(OrderCommand::NewNamed(named)) => Some(named.account()) == owner,
+                Command::Order(OrderCommand::AmendNamed(named)) => Some(named.amend.account) == owner,
                 Command::Order(OrderCommand::NewLinked(linked)) => Some(linked.account()) == owner,
                 Command::Order(OrderCommand::CancelAfter(after)) => Some(after.account) == owner,
                 Command::Invalid(InvalidCommand { account, .. }) => account == owner,

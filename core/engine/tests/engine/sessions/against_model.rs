@@ -102,6 +102,9 @@ fn owned(command: Command, account: AccountId) -> Command {
         Command::Order(OrderCommand::New(c)) => Command::Order(OrderCommand::New(NewOrder { account, ..c })),
         Command::Order(OrderCommand::Cancel(c)) => Command::Order(OrderCommand::Cancel(CancelOrder { account, ..c })),
         Command::Order(OrderCommand::Amend(c)) => Command::Order(OrderCommand::Amend(AmendOrder { account, ..c })),
+        Command::Order(OrderCommand::AmendNamed(c)) => {
+            Command::Order(OrderCommand::AmendNamed(NamedAmend { amend: AmendOrder { account, ..c.amend }, ..c }))
+        }
         Command::Order(OrderCommand::MassCancel(c)) => Command::Order(OrderCommand::MassCancel(MassCancel { account, ..c })),
         other => other,
     }

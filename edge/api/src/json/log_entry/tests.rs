@@ -11,8 +11,8 @@ use walras_types::{
 use walras_wire::{
     AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
     Checkpoint, CloseSession, ClusterAction, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand,
-    LinkedOrder, MassCancel, NamedOrder, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountStatus, SetRiskLimits,
-    SetTradingPhase, ShardCommand, Transfer, VenueCommand,
+    LinkedOrder, MassCancel, NamedAmend, NamedOrder, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountStatus,
+    SetRiskLimits, SetTradingPhase, ShardCommand, Transfer, VenueCommand,
 };
 
 use super::*;
@@ -210,16 +210,24 @@ fn read_command(mut f: Fields) -> Command {
             instrument: f.instrument(),
             client_order_id: f.order(),
         })),
-        "amend_order" => Command::Order(OrderCommand::Amend(AmendOrder {
-            account: f.account(),
-            instrument: f.instrument(),
-            amendment: Amendment {
-                client_order_id: f.order(),
-                price: f.maybe_ticks("price_ticks"),
-                trigger: f.maybe_ticks("trigger_ticks"),
-                size: f.maybe_lots("open_lots"),
-            },
-        })),
+        "amend_order" => {
+            let amend = AmendOrder {
+                account: f.account(),
+                instrument: f.instrument(),
+                amendment: Amendment {
+                    client_order_id: f.order(),
+                    price: f.maybe_ticks("price_ticks"),
+                    trigger: f.maybe_ticks("trigger_ticks"),
+                    size: f.maybe_lots("open_lots"),
+                },
+            };
+            let name = f.maybe("client_order_name");
+            let name = name.map(|name| ClientOrderName::of_replacement(name.as_str().unwrap().as_bytes()).unwrap());
+            Command::Order(match name {
+                Some(name) => OrderCommand::AmendNamed(NamedAmend { amend, name }),
+                None => OrderCommand::Amend(amend),
+            })
+        }
         "mass_cancel" => Command::Order(OrderCommand::MassCancel(MassCancel {
             account: f.account(),
             instrument: f.maybe_number("instrument_id").map(|id| InstrumentId(u32::try_from(id).unwrap())),
@@ -307,7 +315,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 43;
+const KINDS: usize = 44;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -318,6 +326,7 @@ fn kind(command: &Command) -> usize {
         Command::Order(OrderCommand::NewNamed(_)) => 38,
         Command::Order(OrderCommand::NewLinked(_)) => 40,
         Command::Order(OrderCommand::CancelAfter(_)) => 39,
+        Command::Order(OrderCommand::AmendNamed(_)) => 43,
         Command::Venue(VenueCommand::Tick) => 4,
         Command::Venue(VenueCommand::CreateAsset(_)) => 5,
         Command::Instrument(InstrumentCommand::Create(_)) => 6,
@@ -507,6 +516,9 @@ fn commands() -> Vec<Command> {
         LinkedOrder::new(&NewOrder { account, instrument, client_order_id, terms }, ClientOrderId(u64::MAX), name)
     };
     all.extend([None, Some(name)].map(|name| Command::Order(OrderCommand::NewLinked(linked(name)))));
+    let given = [b"abc-2".as_slice(), b"0077"].map(|text| ClientOrderName::of_replacement(text).unwrap());
+    let replaced = given.map(|name| NamedAmend { amend: amend(price, None, size), name });
+    all.extend(replaced.map(|named| Command::Order(OrderCommand::AmendNamed(named))));
     let exit = LinkedOrder::exit(&linked(None).order(), ClientOrderId(u64::MAX), None);
     all.push(Command::Order(OrderCommand::NewLinked(exit)));
     all

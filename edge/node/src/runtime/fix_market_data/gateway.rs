@@ -143,8 +143,8 @@ impl FromTree {
                     let amount = |sold| Amount::new(sold).unwrap_or(Amount::MAX);
                     let assets: Vec<_> = block.assets.iter().map(|(asset, price, sold)| (*asset, *price, amount(*sold))).collect();
                     let prices = prices(catalog, &assets);
-                    let (market, block, time) = (block.market, block.number, block.time);
-                    server.on_piece(&Piece::Batch(BatchPiece { market, block, time, prices: &prices }));
+                    let (market, cleared, time) = (block.market, block.cleared, block.time);
+                    server.on_piece(&Piece::Batch(BatchPiece { market, cleared, time, prices: &prices }));
                 }
                 OwnedPiece::Book { .. }
                 | OwnedPiece::Orders { .. }

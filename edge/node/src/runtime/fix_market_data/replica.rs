@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::mpsc;
+use walras_feed::message::BatchCleared;
 use walras_fix_market_data::{Auction, BatchPiece, BatchTerms, BookPiece, Day, MarketDataServer, Need, OrdersPiece, Piece};
 use walras_ports::{Catalog, ConnectionId, Doorbell, Push, Shared, Subscription, VenueHandle};
 use walras_types::{AssetId, TimeNs};
@@ -182,7 +183,7 @@ fn release(server: &mut MarketDataServer, catalog: &Catalog, push: &Push) {
             let before = if batch.snapshot { batch.blocks.len().saturating_sub(1) } else { 0 };
             let last = &batch.blocks[before..];
             if batch.snapshot && last.is_empty() {
-                let none = BatchPiece { market: batch.market, block: 0, time: TimeNs(0), prices: &[] };
+                let none = BatchPiece { market: batch.market, cleared: None, time: TimeNs(0), prices: &[] };
                 server.on_piece(&Piece::Batch(none));
             }
             for block in last {
@@ -192,8 +193,17 @@ fn release(server: &mut MarketDataServer, catalog: &Catalog, push: &Push) {
                 };
                 let assets: Vec<_> = batch.assets.iter().enumerate().map(of).collect();
                 let prices = prices(catalog, &assets);
-                let (block, time) = (block.block, block.time);
-                server.on_piece(&Piece::Batch(BatchPiece { market: batch.market, block, time, prices: &prices }));
+                let cleared = Some(BatchCleared {
+                    block: block.block,
+                    transactions: block.transactions,
+                    pairs: block.pairs_traded,
+                    offers_traded: block.offers_traded,
+                    gap_ppb: block.gap_ppb,
+                    unserved_ppb: block.unserved_ppb,
+                    set_aside: block.set_aside,
+                    state_root: block.state_root,
+                });
+                server.on_piece(&Piece::Batch(BatchPiece { market: batch.market, cleared, time: block.time, prices: &prices }));
             }
         }
         Push::Candles { .. } | Push::Account(_) | Push::Demand(..) => {}

@@ -1,6 +1,7 @@
 //! The binary feed's way out: the replica's thread gives what it publishes to threads that make packets and send them, one to the first
 //! layer of each relay tree; another one answers readers that missed messages. The market waits for none of them.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -153,9 +154,10 @@ impl FeedSender {
             }
             let (uses, is_ended, counted) = (queue.clone(), Arc::clone(&is_over), Arc::clone(&counts));
             let (from, kept, says) = (SocketAddr::new(options.source.ip(), 0), layout.clone(), says.clone());
-            threads.push(spawn("feed-keeper", move || keep(&kept, from, (&uses, &says), &is_ended, &counted))?);
+            let (wakes, begins) = bounded(1);
+            threads.push(spawn("feed-keeper", move || keep(&kept, from, (&uses, &says), &begins, &is_ended, &counted))?);
             let (sends, counted) = (Arc::clone(&station), Arc::clone(&counts));
-            threads.push(spawn("feed", move || send(&jobs, &sends, node, &counted))?);
+            threads.push(spawn("feed", move || send(&jobs, &sends, node, &counted, &wakes))?);
             stations.push(station);
             branches.push(Branch { queue: Some(queue), is_behind: false, part: None, shape, counts });
             info!(
@@ -283,8 +285,8 @@ fn lock(station: &Mutex<Station>) -> MutexGuard<'_, Station> {
     station.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes packets of what comes, and sends them, until the venue ends.
-fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, counts: &Counts) {
+/// Makes packets of what comes, and sends them, until the venue ends. The keeper hears when this replica begins to send.
+fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, counts: &Counts, wakes: &Sender<()>) {
     // Heartbeats and snapshots are due by the elapsed time, which never goes back.
     let (begun, mut packets, mut is_failing) = (Instant::now(), Packets::default(), false);
     let mut taken_apart = 0;
@@ -311,7 +313,11 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, co
                 }
                 Job::Piece { part, times: PieceTimes { first_number, release_ns, held_ns }, runs } => {
                     counts.first_number.store(first_number, Ordering::Relaxed);
-                    counts.is_sending.store(part == FeedPart::Sends, Ordering::Release);
+                    let is_sending = part == FeedPart::Sends;
+                    if counts.is_sending.swap(is_sending, Ordering::Release) != is_sending && is_sending {
+                        // Where it was woken before, that is enough.
+                        let _ = wakes.try_send(());
+                    }
                     if part == FeedPart::Sends && !runs.is_empty() {
                         counts.pieces.lock().unwrap_or_else(PoisonError::into_inner).passed(release_ns, held_ns);
                     }
@@ -347,10 +353,20 @@ fn take(station: &mut Station, (part, first_number, release_ns): (FeedPart, u64,
 }
 
 /// Takes relays out of the tree and in again, while this replica sends, until the venue ends.
-fn keep(layout: &Layout, from: SocketAddr, to: (&Sender<Job>, &Sender<Vec<Heard>>), is_over: &AtomicBool, counts: &Counts) {
+fn keep(
+    layout: &Layout,
+    from: SocketAddr,
+    to: (&Sender<Job>, &Sender<Vec<Heard>>),
+    begins: &Receiver<()>,
+    is_over: &AtomicBool,
+    counts: &Counts,
+) {
     while !is_over.load(Ordering::Relaxed) {
         if !counts.is_sending.load(Ordering::Acquire) {
-            std::thread::sleep(WAIT); // pause: another replica sends
+            // Another replica sends. Without the thread that sends there is nothing to keep.
+            if begins.recv_timeout(WAIT) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
             continue;
         }
         // In a later term another replica may have sent in between: its views have greater versions.
@@ -372,7 +388,9 @@ fn keep_while_sending(
     counts: &Counts,
 ) -> std::io::Result<()> {
     let of = (&layout.tree, layout.tree_number, layout.key.clone());
-    let mut node = KeeperNode::open(from, of, &layout.nodes(), KeeperSettings::default(), version)?;
+    let nodes = Arc::clone(&counts.nodes.lock().unwrap_or_else(PoisonError::into_inner));
+    let node = KeeperNode::open(from, of, &layout.nodes(), KeeperSettings::default(), version)?;
+    let mut node = node.without(&silent(&nodes));
     // Another replica's view may be the last that relays know.
     let mut next = Some(node.live().clone());
     while !ends() {
@@ -397,6 +415,18 @@ fn keep_while_sending(
         }
     }
     Ok(())
+}
+
+/// The relays, by number, that did not answer when all nodes were asked last, by layer. The leader before may have gone without them.
+/// Where no relay answered, it is this replica that hears nothing.
+fn silent<T>(said: &[Vec<Option<T>>]) -> BTreeSet<u32> {
+    let relays = said.split_last().map_or(&[][..], |(_, relays)| relays).iter().flatten();
+    let (mut silent, mut count) = (BTreeSet::new(), 0);
+    for (relay, said) in (0..).zip(relays) {
+        count += 1;
+        silent.extend(said.is_none().then_some(relay));
+    }
+    if silent.len() < count { silent } else { BTreeSet::new() }
 }
 
 fn why_out(why: OutBecause) -> RelayOut {
@@ -468,5 +498,22 @@ fn answer_requests(
         if node.counts().stale > 0 && !std::mem::replace(&mut has_stale, true) {
             info!("requests for messages of the binary feed come {STALE_REQUESTS}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relays_that_did_not_answer_are_silent_and_receivers_are_not_asked_for() {
+        let said = |layers: &[&[bool]]| {
+            let answers = |layer: &&[bool]| layer.iter().map(|answers| answers.then_some(())).collect();
+            silent(&layers.iter().map(answers).collect::<Vec<Vec<Option<()>>>>())
+        };
+        assert_eq!(said(&[&[true, false], &[false, true, true], &[false, true]]), BTreeSet::from([1, 2]));
+        assert_eq!(said(&[&[true, true], &[false; 3]]), BTreeSet::new());
+        assert_eq!(said(&[&[false, false], &[true]]), BTreeSet::new(), "nobody answered");
+        assert_eq!((said(&[]), said(&[&[false]])), (BTreeSet::new(), BTreeSet::new()), "nobody was asked; no relays");
     }
 }

@@ -42,8 +42,8 @@ use walras_entry_port::{EntryClock, EntryPort, EntrySockets};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkError, LinkEvent, SendError, SnapshotId};
 use walras_ports::{
-    Asker, ClusterRequest, ClusterStatus, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request, RoundOfVisits, Status,
-    Storage, View,
+    Asker, ClusterRequest, ClusterStatus, CommandOrLook, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request,
+    RoundOfVisits, Status, Storage, View,
 };
 use walras_replica::{Derived, Effect, FeedPiece, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
@@ -712,6 +712,13 @@ impl<D: Disk> ReplicaThread<D> {
                 return;
             }
             let Ok(Inbound { command, asker, signed }) = self.queues.commands.try_recv() else { return };
+            let command = match command {
+                CommandOrLook::Command(command) => command,
+                CommandOrLook::Look(look) => match self.look(look) {
+                    Some(command) => command,
+                    None => continue,
+                },
+            };
             let at = self.times.at(self.now_ns);
             match asker {
                 Some(Asker::Numbered(number, reply)) => {
@@ -731,17 +738,21 @@ impl<D: Disk> ReplicaThread<D> {
         }
     }
 
+    /// Shows somebody the state.
+    fn look<R>(&mut self, look: impl FnOnce(&View<'_>) -> R) -> R {
+        let (Feeds { feed, .. }, engine, derived, reports, waits) = self.replica.observe_all();
+        let Derived { market, fills, histories, ended, .. } = derived;
+        look(&View { engine, market, fills, histories, ended, reports, waits, indicatives: feed.indicatives() })
+    }
+
     /// Requests, of which few may look at the state in a round: so readers, however many, keep no order waiting for longer.
     fn take_requests(&mut self) -> Result<(), Halt> {
         let mut visits = RoundOfVisits::default();
         while let Some(request) = visits.take(&self.queues.requests) {
-            let (Feeds { feed, .. }, engine, derived, reports, waits) = self.replica.observe_all();
+            let (Feeds { feed, .. }, engine, derived) = self.replica.observe();
             match request {
                 Request::Stop => return self.begin_to_stop(),
-                Request::Read(question) => {
-                    let Derived { market, fills, histories, ended, .. } = derived;
-                    question(&View { engine, market, fills, histories, ended, reports, waits, indicatives: feed.indicatives() });
-                }
+                Request::Read(question) => self.look(question),
                 Request::Connect { connection, queue } => feed.connect(connection, queue),
                 Request::Subscribe { connection, subscription } => {
                     feed.subscribe(connection, subscription, engine, derived);

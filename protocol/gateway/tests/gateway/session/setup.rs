@@ -6,10 +6,7 @@ use walras_gateway::session::{Greeting, Host, LogonRequest, TransactionFrame, Ve
 use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
 };
-use walras_types::{
-    AccountId, ClientOrderId, Display, InstrumentId, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, SelfTrade,
-    Side, SizeLots, TimeInForce,
-};
+use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, Ordinal, PriceTicks, RejectReason, Side, SizeLots};
 use walras_wire::order_entry::ReportsWanted;
 use walras_wire::{Command, NewOrder, OrderCommand};
 
@@ -50,15 +47,7 @@ pub(crate) fn greeting(number: u64) -> Greeting {
 }
 
 pub(crate) fn order(account: AccountId, name: u64) -> Command {
-    let terms = OrderTerms {
-        side: Side::Buy,
-        size: SizeLots::new(5),
-        order_type: OrderType::Limit { price: PriceTicks::saturating(100), post_only: PostOnly::Off },
-        time_in_force: TimeInForce::GoodTillCancel,
-        display: Display::Full,
-        min_size: None,
-        self_trade: SelfTrade::CancelNewest,
-    };
+    let terms = OrderTerms::limit(Side::Buy, PriceTicks::saturating(100), SizeLots::new(5));
     Command::Order(OrderCommand::New(NewOrder {
         account,
         instrument: InstrumentId(0),

@@ -67,15 +67,10 @@ impl Disconnects {
 
 #[cfg(test)]
 mod tests {
-    use walras_sequencer::Entry;
-    use walras_types::TimeNs;
-
     use super::*;
 
     fn entry(index: u64, command: Command) -> Replayed {
-        let content = command.into();
-        let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: None, key: None, nonce: None, content };
-        Replayed { entry, numbered: None, events: Vec::new() }
+        Replayed::plain(index, 1, command, Vec::new())
     }
 
     #[test]

@@ -27,21 +27,14 @@ pub(crate) fn check(entry: &Entry, members: &[Members], holds: impl Fn(ReplicaId
 
 #[cfg(test)]
 mod tests {
-    use walras_types::{LogIndex, TimeNs};
     use walras_wire::{Command, VenueCommand};
 
     use super::*;
+    use crate::common::checks::replay::Replayed;
 
     #[test]
     fn an_entry_on_too_few_disks_is_found() {
-        let entry = Entry {
-            log_index: LogIndex(1),
-            time: TimeNs(1),
-            ordinal: None,
-            key: None,
-            nonce: None,
-            content: Command::Venue(VenueCommand::Tick).into(),
-        };
+        let entry = Replayed::plain(1, 1, Command::Venue(VenueCommand::Tick), Vec::new()).entry;
         let members = [Members::of_voters((1..=3).filter_map(ReplicaId::new))];
         check(&entry, &members, |id| id.get() != 2).unwrap();
         assert!(check(&entry, &members, |id| id.get() == 2).is_err());

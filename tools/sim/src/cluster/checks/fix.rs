@@ -184,7 +184,7 @@ impl FixSessions {
         }
         let unknown = of.asked.values().find(|asked| match asked {
             FixAsked::New { cl_ord_id, .. } => !of.outcomes.contains_key(&id_of(cl_ord_id)),
-            FixAsked::Cancel | FixAsked::Replace | FixAsked::MassCancel => false,
+            FixAsked::Cancel | FixAsked::Replace { .. } | FixAsked::MassCancel => false,
         });
         unknown.filter(|_| all <= self.kept).map(|asked| format!("an outcome of {asked:?}"))
     }
@@ -242,14 +242,17 @@ fn is_what(asked: Option<&FixAsked>, command: &Command, account: AccountId) -> b
         }),
         (Some(FixAsked::New { cl_ord_id, .. }), _) => is_refused(Some(cl_ord_id.as_str())),
         (Some(FixAsked::Cancel), Command::Order(OrderCommand::Cancel(cancel))) => cancel.account == account,
-        (Some(FixAsked::Replace), Command::Order(OrderCommand::Amend(amend))) => amend.account == account,
-        (Some(FixAsked::Replace), _) => is_refused(None),
+        (Some(FixAsked::Replace { cl_ord_id }), Command::Order(order @ (OrderCommand::Amend(_) | OrderCommand::AmendNamed(_)))) => {
+            // While FIX gives no names, the log has none of a replacement either.
+            order.account() == account && order.replacement_name().is_none_or(|name| name.as_str() == cl_ord_id)
+        }
+        (Some(FixAsked::Replace { .. }), _) => is_refused(None),
         (Some(FixAsked::MassCancel), Command::Order(OrderCommand::MassCancel(mass))) => mass.account == account,
         (Some(FixAsked::Cancel | FixAsked::MassCancel), _) => false,
     }
 }
 
-/// Whether the log has an order as its client calls it: by the venue's name, or while the log takes no names by the number from before.
+/// Whether the log has an order as its client calls it: by the venue's name, or while FIX gives no names by the number from before.
 fn is_named(cl_ord_id: &str, id: ClientOrderId, name: Option<ClientOrderName>) -> bool {
     let order = client_order(cl_ord_id);
     (order.id, order.name) == (id, name) || (id_before(cl_ord_id), None) == (id, name)
@@ -291,6 +294,10 @@ fn says(message: &Received, report: &Expected, before: &[Expected], (catalog, ke
         }
         ReportEvent::Event(Event::Order(OrderEvent::Amended(e))) => {
             order_is(e.order_id)?;
+            // At whichever replica or gateway. One that gives the ClOrdID of the entry again is no news but to its sender.
+            if let Some(name) = report.replacement.filter(|name| id_of(name.as_str()) != e.client_order_id) {
+                field(11, "ClOrdID", name.as_str())?;
+            }
             field(150, "ExecType", "5")
         }
         ReportEvent::Event(Event::Order(OrderEvent::Cancelled(e))) => {

@@ -89,8 +89,6 @@ impl Instants {
 
 #[cfg(test)]
 mod tests {
-    use walras_sequencer::Entry;
-    use walras_types::TimeNs;
     use walras_wire::{Command, VenueCommand};
 
     use super::*;
@@ -105,16 +103,7 @@ mod tests {
         instants.on_proposed(LogIndex(9), LogIndex(0), proposal(one, false));
         instants.on_proposed(LogIndex(2), LogIndex(0), proposal(two, true));
         for (index, time_ns) in [(1, 2 * HOUR_NS), (2, 2 * HOUR_NS + 600)] {
-            let (log_index, time) = (LogIndex(index), TimeNs(time_ns));
-            let entry = Entry {
-                log_index,
-                time,
-                ordinal: None,
-                key: None,
-                nonce: None,
-                content: Command::Venue(VenueCommand::Tick).into(),
-            };
-            instants.on_entry(&Replayed { entry, numbered: None, events: Vec::new() });
+            instants.on_entry(&Replayed::plain(index, time_ns, Command::Venue(VenueCommand::Tick), Vec::new()));
         }
         let due_ns = HOUR_NS + 1_000_000;
         assert!(instants.on_released(one, LogIndex(1), due_ns - SLACK_NS).is_ok());

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use walras_types::{
     AccountId, BatchMarketId, BatchOperation, BatchPrice, OrderId, OrderType, PriceTicks, Side, SizeLots, TransactionSeq,
 };
-use walras_wire::{
-    AmendOrder, BatchCommand, BatchEvent, Command, Event, OfferOpened, OfferTraded, OrderCommand, OrderEvent, TradeParty, Traded,
-};
+use walras_wire::{AmendOrder, BatchCommand, BatchEvent, Command, Event, OfferOpened, OfferTraded, OrderEvent, TradeParty, Traded};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -76,7 +74,11 @@ impl Limits {
                     left.push((e.order_id, e.resting.open));
                 }
                 Event::Order(OrderEvent::Amended(e)) => {
-                    let Some(Command::Order(OrderCommand::Amend(AmendOrder { amendment, .. }))) = command else {
+                    let amended = match command {
+                        Some(Command::Order(command)) => command.amended(),
+                        _ => None,
+                    };
+                    let Some(AmendOrder { amendment, .. }) = amended else {
                         return Err(format!("nobody asked for {e:?}"));
                     };
                     let asked = self.asked(e.order_id)?;

@@ -108,8 +108,6 @@ impl Releases {
 
 #[cfg(test)]
 mod tests {
-    use walras_sequencer::Entry;
-    use walras_types::TimeNs;
     use walras_wire::{AccessDelays, Command, VenueCommand};
 
     use super::*;
@@ -124,16 +122,8 @@ mod tests {
         {
             let events = delay_ns
                 .map(|release_ns| Event::Venue(VenueEvent::AccessDelaysChanged(AccessDelays { sequencing_ns: 9, release_ns })));
-            let (log_index, time) = (LogIndex(index), TimeNs(time_ns));
-            let entry = Entry {
-                log_index,
-                time,
-                ordinal: None,
-                key: None,
-                nonce: None,
-                content: Command::Venue(VenueCommand::Tick).into(),
-            };
-            releases.on_entry(&Replayed { entry, numbered: None, events: events.into_iter().collect() });
+            let tick = Command::Venue(VenueCommand::Tick);
+            releases.on_entry(&Replayed::plain(index, time_ns, tick, events.into_iter().collect()));
         }
         let (replica, begun) = (ReplicaId::new(2).unwrap(), ReplicaId::new(3).unwrap());
         for (index, instant_ns) in [(1, EVERY), (2, 3 * EVERY), (4, 3 * EVERY)] {

@@ -2,8 +2,9 @@
 //! no longer kept learns which are missing: that is no gap, if there were more than are kept.
 
 use walras_gateway::session::Reports;
-use walras_types::{AccountId, LogIndex, TimeNs};
+use walras_types::{AccountId, ClientOrderName, LogIndex, TimeNs};
 use walras_wire::order_entry::{ReportEvent, decode_report_event};
+use walras_wire::{AmendOrder, Command, Event, OrderEvent};
 
 use crate::cluster::replica::report_settings;
 use crate::common::checks::replay::Replayed;
@@ -14,6 +15,8 @@ pub(super) struct Expected {
     pub(super) log_index: LogIndex,
     time: TimeNs,
     pub(super) event: ReportEvent,
+    /// Of an amendment: the text that it gave the order.
+    pub(super) replacement: Option<ClientOrderName>,
 }
 
 /// What accounts should hear, and how far each client has heard.
@@ -54,12 +57,17 @@ impl ExecutionReports {
 
     pub(super) fn on_entry(&mut self, replayed: &Replayed) {
         let Self { reports, expected, .. } = self;
+        let asked = match replayed.entry.content.command() {
+            Some(Command::Order(order)) => order.amended().zip(order.replacement_name()),
+            _ => None,
+        };
         for event in &replayed.events {
             reports.on_event(replayed.entry.log_index, replayed.entry.time, event, |account, report| {
                 let at = usize::try_from(account.0).expect("accounts are few");
                 expected.resize_with(expected.len().max(at + 1), Vec::new);
                 let event = decode_report_event(report.event).expect("it was encoded just now");
-                expected[at].push(Expected { log_index: report.log_index, time: report.time, event });
+                let replacement = asked.filter(|(amend, _)| is_done(amend, &event)).map(|(_, name)| name);
+                expected[at].push(Expected { log_index: report.log_index, time: report.time, event, replacement });
             });
         }
     }
@@ -126,4 +134,10 @@ impl ExecutionReports {
             }
         }
     }
+}
+
+/// Whether an event is what an amendment did.
+fn is_done(amend: &AmendOrder, event: &ReportEvent) -> bool {
+    let of = (amend.account, amend.instrument, amend.amendment.client_order_id);
+    matches!(event, ReportEvent::Event(Event::Order(OrderEvent::Amended(e))) if (e.account, e.instrument, e.client_order_id) == of)
 }

@@ -128,40 +128,24 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use walras_sequencer::Entry;
-    use walras_types::{AccountId, Answer, TimeNs};
+    use walras_types::{AccountId, Answer};
     use walras_wire::{SessionOpened, content_digest};
 
     use super::*;
 
     fn replayed(index: u64, session_seq: u64, command: Command) -> Replayed {
-        let ordinal = Ordinal { session: SessionId(1), session_seq: SessionSeq(session_seq) };
-        let entry = Entry {
-            log_index: LogIndex(index),
-            time: TimeNs(1),
-            ordinal: Some(ordinal),
-            key: None,
-            nonce: None,
-            content: command.into(),
-        };
+        let mut replayed = Replayed::plain(index, 1, command, Vec::new());
+        replayed.entry.ordinal = Some(Ordinal { session: SessionId(1), session_seq: SessionSeq(session_seq) });
         let content = content_digest(&command, &mut Vec::new());
-        let numbered = Some(Numbered::Done(Answer { log_index: LogIndex(index), rejected: None, content }));
-        Replayed { entry, numbered, events: Vec::new() }
+        replayed.numbered = Some(Numbered::Done(Answer { log_index: LogIndex(index), rejected: None, content }));
+        replayed
     }
 
     fn opened() -> Sessions {
         let mut sessions = Sessions::new(1);
         let opened = SessionOpened { session: SessionId(1), account: None, token: 0 };
-        let entry = Entry {
-            log_index: LogIndex(1),
-            time: TimeNs(1),
-            ordinal: None,
-            key: None,
-            nonce: None,
-            content: Command::Venue(VenueCommand::Tick).into(),
-        };
         let events = vec![Event::Session(SessionEvent::Opened(opened))];
-        sessions.on_entry(&Replayed { entry, numbered: None, events }).unwrap();
+        sessions.on_entry(&Replayed::plain(1, 1, Command::Venue(VenueCommand::Tick), events)).unwrap();
         for account in [3, 4] {
             sessions.on_asked(0, &Command::Account(AccountCommand::Create(AccountId(account))));
         }

@@ -78,16 +78,13 @@ impl Signed {
 
 #[cfg(test)]
 mod tests {
-    use walras_sequencer::Entry;
-    use walras_types::{RejectReason, TimeNs};
+    use walras_types::RejectReason;
     use walras_wire::{Command, VenueCommand};
 
     use super::*;
 
     fn replayed(index: u64) -> Replayed {
-        let content = Command::Venue(VenueCommand::Tick).into();
-        let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: None, key: None, nonce: None, content };
-        Replayed { entry, numbered: None, events: Vec::new() }
+        Replayed::plain(index, 1, Command::Venue(VenueCommand::Tick), Vec::new())
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use walras_types::{InstrumentId, OrderId, OrderType, PriceTicks, Side, TradingPhase};
-use walras_wire::{Command, Event, InstrumentEvent, OrderCommand, OrderEvent};
+use walras_wire::{Command, Event, InstrumentEvent, OrderEvent};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -71,7 +71,8 @@ impl Stops {
                 }
             }
             Event::Order(OrderEvent::Amended(e)) => {
-                if let Some(Command::Order(OrderCommand::Amend(amend))) = command
+                if let Some(Command::Order(command)) = command
+                    && let Some(amend) = command.amended()
                     && let Some(trigger) = amend.amendment.trigger
                 {
                     let turn = self.take_turn();

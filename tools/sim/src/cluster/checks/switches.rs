@@ -102,7 +102,6 @@ impl Switches {
 
 #[cfg(test)]
 mod tests {
-    use walras_sequencer::Entry;
     use walras_types::{ClientOrderId, InstrumentId, PriceTicks, Side, SizeLots};
     use walras_wire::{OrderAccepted, OrderCancelled, Resting};
 
@@ -140,10 +139,7 @@ mod tests {
     fn run(entries: &[(u64, Command, &[Event])]) -> Result<u64, Violation> {
         let (mut switches, engine) = (Switches::default(), Engine::new());
         for (index, (ms, command, events)) in (1..).zip(entries) {
-            let content = (*command).into();
-            let time = TimeNs(ms * MS);
-            let entry = Entry { log_index: LogIndex(index), time, ordinal: None, key: None, nonce: None, content };
-            let replayed = Replayed { entry, numbered: None, events: events.to_vec() };
+            let replayed = Replayed::plain(index, ms * MS, *command, events.to_vec());
             switches.on_entry(&replayed, Some(command), &engine)?;
         }
         Ok(switches.count())

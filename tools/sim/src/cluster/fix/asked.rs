@@ -7,6 +7,6 @@ use walras_types::{Side, SizeLots};
 pub(crate) enum FixAsked {
     New { cl_ord_id: String, side: Side, size: SizeLots },
     Cancel,
-    Replace,
+    Replace { cl_ord_id: String },
     MassCancel,
 }

@@ -308,8 +308,8 @@ impl FixTrader {
                 let name = self.new_name();
                 let terms = format!("38={size}|40=2|44={price}|");
                 let body = format!("11={name}|41={orig}|{handling}55={symbol}|54={}|{terms}{time}", code(side));
-                self.remember(Named { cl_ord_id: name, symbol, side });
-                vec![(self.client.send(now_ns, "G", body), FixAsked::Replace)]
+                self.remember(Named { cl_ord_id: name.clone(), symbol, side });
+                vec![(self.client.send(now_ns, "G", body), FixAsked::Replace { cl_ord_id: name })]
             }
             (3, _) => {
                 let name = self.new_name();

@@ -69,27 +69,20 @@ impl Conservation {
 
 #[cfg(test)]
 mod tests {
-    use walras_sequencer::Entry;
     use walras_testkit::Choices;
     use walras_testkit::commands::{self, Range};
-    use walras_types::{Amount, TimeNs};
+    use walras_types::Amount;
     use walras_wire::{AccountCommand, Command, Transfer};
 
     use super::*;
+    use crate::common::checks::replay::Replayed;
 
     #[test]
     fn funds_out_of_nowhere_are_found() {
         let mut engine = Engine::new();
         let mut replay = Replay::new(1);
         for command in commands::opening(&mut Choices::of_seed(1), Range::Near) {
-            let entry = Entry {
-                log_index: engine.last_applied().next(),
-                time: TimeNs(1),
-                ordinal: None,
-                key: None,
-                nonce: None,
-                content: command.into(),
-            };
+            let entry = Replayed::plain(engine.last_applied().next().0, 1, command, Vec::new()).entry;
             replay.on_entry(&entry);
             let applied = match command {
                 Command::Account(AccountCommand::Deposit(transfer)) if transfer.account == AccountId(2) => {

@@ -18,6 +18,16 @@ pub(crate) struct Replayed {
     pub(crate) events: Vec<Event>,
 }
 
+#[cfg(test)]
+impl Replayed {
+    /// A command that nobody numbered or signed, and what happened.
+    pub(crate) fn plain(index: u64, time_ns: u64, command: walras_wire::Command, events: Vec<Event>) -> Self {
+        let (log_index, time) = (LogIndex(index), TimeNs(time_ns));
+        let entry = Entry { log_index, time, ordinal: None, key: None, nonce: None, content: command.into() };
+        Self { entry, numbered: None, events }
+    }
+}
+
 pub(crate) struct Replay {
     engine: Engine,
     entries: Vec<Replayed>,
@@ -158,8 +168,7 @@ mod tests {
         let mut engines: Vec<Engine> = (0..3).map(|_| Engine::new()).collect();
         for command in commands::opening(&mut Choices::of_seed(3), Range::Near) {
             let log_index = LogIndex(replay.len() + 1);
-            let entry = Entry { log_index, time: TimeNs(1), ordinal: None, key: None, nonce: None, content: command.into() };
-            replay.on_entry(&entry);
+            replay.on_entry(&Replayed::plain(log_index.0, 1, command, Vec::new()).entry);
             for (engine, time) in engines.iter_mut().zip([1, 1, 2]) {
                 engine.apply(log_index, TimeNs(time), &command, &mut Vec::new());
             }
@@ -188,8 +197,8 @@ mod tests {
     fn another_end_by_the_other_engine_is_found() {
         let mut replay = Replay::new(1);
         for command in commands::opening(&mut Choices::of_seed(3), Range::Near) {
-            let log_index = LogIndex(replay.len() + 1);
-            replay.on_entry(&Entry { log_index, time: TimeNs(1), ordinal: None, key: None, nonce: None, content: command.into() });
+            let entry = Replayed::plain(replay.len() + 1, 1, command, Vec::new()).entry;
+            replay.on_entry(&entry);
         }
         assert!(replay.check_by_other_engine().is_ok());
         replay.entries.last_mut().expect("there are some").entry.time = TimeNs(2);

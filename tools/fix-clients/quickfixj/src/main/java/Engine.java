@@ -51,7 +51,7 @@ final class Engine implements Application {
 
     /** Starts the sessions; `store` is where their numbers are, and `resets` says whether they begin with 1 again. */
     void start(String store, boolean resets, Target... targets) throws Exception {
-        StringBuilder text = new StringBuilder("[DEFAULT]\nConnectionType=initiator\nSocketConnectHost=127.0.0.1\n"
+        StringBuilder text = new StringBuilder("[DEFAULT]\nConnectionType=initiator\n"
             + "StartTime=00:00:00\nEndTime=00:00:00\n"
             + "HeartBtInt=2\nReconnectInterval=1\nUseDataDictionary=Y\nFileStorePath=" + Path.of(options.get("folder"), store) + "\n");
         String dictionary = options.version().replace(".", "") + ".xml";
@@ -70,7 +70,13 @@ final class Engine implements Application {
         for (Target target : targets) {
             boolean isData = target == Target.MARKET_DATA;
             text.append("[SESSION]\nSenderCompID=JAVA\nTargetCompID=").append(target.compId);
-            text.append("\nSocketConnectPort=").append(options.get(isData ? "data" : "orders"));
+            // The engine tries the next one where one does not answer.
+            String[] ports = options.get(isData ? "data" : "orders").split(",");
+            for (int at = 0; at < ports.length; at++) {
+                String number = at == 0 ? "" : String.valueOf(at);
+                text.append("\nSocketConnectHost").append(number).append("=127.0.0.1\nSocketConnectPort").append(number);
+                text.append('=').append(ports[at]);
+            }
             text.append("\nResetOnLogon=").append(isData || resets ? "Y" : "N");
             text.append("\nEnableNextExpectedMsgSeqNum=").append(isData ? "N" : options.get("next_expected")).append('\n');
         }

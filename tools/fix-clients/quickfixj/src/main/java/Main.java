@@ -20,17 +20,18 @@ public final class Main {
 
     private final Options options;
     private final Engine engine;
-    private final BufferedReader answers = new BufferedReader(new InputStreamReader(System.in));
+    private final BufferedReader answers;
     private String lastExecId = "";
     private int lastSeq;
 
-    private Main(Options options) {
+    private Main(Options options, BufferedReader answers) {
         this.options = options;
         this.engine = new Engine(options);
+        this.answers = answers;
     }
 
     public static void main(String[] args) {
-        Main client = new Main(new Options(args));
+        Main client = new Main(new Options(args), new BufferedReader(new InputStreamReader(System.in)));
         boolean isDone = client.runAll();
         System.exit(isDone ? 0 : 1);
     }
@@ -61,7 +62,8 @@ public final class Main {
             && step("missed_while_away", this::missedWhileAway)
             && step("lost_numbers", this::lostNumbers)
             && step("reset", this::reset)
-            && step("logout", this::logout);
+            && step("logout", this::logout)
+            && step("other_replica", this::otherReplica);
     }
 
     private boolean step(String name, Step step) {
@@ -79,10 +81,10 @@ public final class Main {
         }
     }
 
-    /** Asks run.py to do something with the venue, and waits until it is done. */
-    private void please(String what) throws Exception {
+    /** Asks run.py to do something with the venue, and waits until it is done; its answer. */
+    private String please(String what) throws Exception {
         System.out.println("PLEASE " + what);
-        answers.readLine();
+        return answers.readLine();
     }
 
     private static Message message(String kind, String... fields) {
@@ -173,7 +175,7 @@ public final class Main {
         check(list, 560, "0");
         List<Group> groups = list.getGroups(146);
         if (groups.size() != 1 || !Engine.get(groups.get(0), 55).equals("BTC/USD")
-                || !Engine.get(groups.get(0), 58).equals("tick 0.5, lot 0.001")) {
+                || !Engine.get(groups.get(0), 58).startsWith("tick 0.5, lot 0.001, base BTC, price-time, ")) {
             throw new Failure("expected BTC/USD alone, got " + Engine.readable(list));
         }
     }
@@ -431,5 +433,42 @@ public final class Main {
         for (int at = 0; at < ALL.length; at++) {
             engine.awaitLogout();
         }
+    }
+    /** Another venue, of three replicas with fair access: the one that leads, and that the client is connected to, is killed. */
+    private void otherReplica() throws Exception {
+        Main other = new Main(options.with(please("cluster start")), answers);
+        try {
+            other.goesOnElsewhere();
+            other.engine.checkRejects();
+        } catch (Failure e) {
+            throw new Failure(e.getMessage() + other.engine.rejects());
+        }
+        other.engine.stop();
+    }
+
+    private void goesOnElsewhere() throws Exception {
+        logon();
+        buy("R1", "0.01", "92");
+        expect("R1", "0");
+        buy("R2", "0.01", "91");
+        expect("R2", "0");
+        int seq = lastSeq;
+        // One on its way, and one while there is no connection: each is sent again where it has to be, and entered once.
+        buy("R3", "0.01", "90");
+        please("cluster kill");
+        buy("R4", "0.01", "89");
+        expect("R3", "0");
+        expect("R4", "0");
+        engine.awaitLogons(3);
+        if (lastSeq <= seq) {
+            throw new Failure("the number " + lastSeq + " of the last report is not above " + seq);
+        }
+        subscribeAgain("- 0 92.0 0.010 1 1", "- 0 91.0 0.010 1 2", "- 0 90.0 0.010 1 3", "- 0 89.0 0.010 1 4");
+        please("cluster sell 0.01 92");
+        expectFill("R1", "92.0", "0.010");
+        engine.expectEntries("book", "X", "2 0 92.0 - - 1");
+        cancel("R5", "R4", "0.01");
+        expect("R5", "4");
+        engine.expectEntries("book", "X", "2 0 89.0 - - 3");
     }
 }

@@ -4,6 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 import java.util.HashMap;
 import java.util.Map;
@@ -20,6 +21,13 @@ final class Options {
             String[] parts = arg.split("=", 2);
             values.put(parts[0], parts[1]);
         }
+    }
+
+    /** The same, but for what a line of run.py says. */
+    Options with(String line) {
+        Options other = new Options(line.split(" "));
+        values.forEach(other.values::putIfAbsent);
+        return other;
     }
 
     String get(String name) {
@@ -43,7 +51,7 @@ final class Options {
         return version().compareTo(version) >= 0;
     }
 
-    /** The venue's certificate as a truststore; empty where there is no TLS. */
+    /** The venue's certificate, or one of each replica, as a truststore; empty where there is no TLS. */
     String trustStore() throws IOException, GeneralSecurityException {
         if (get("certificate").isEmpty()) {
             return "";
@@ -52,7 +60,9 @@ final class Options {
         KeyStore store = KeyStore.getInstance("PKCS12");
         store.load(null, null);
         try (var pem = Files.newInputStream(Path.of(get("certificate")))) {
-            store.setCertificateEntry("venue", CertificateFactory.getInstance("X.509").generateCertificate(pem));
+            for (Certificate certificate : CertificateFactory.getInstance("X.509").generateCertificates(pem)) {
+                store.setCertificateEntry("venue-" + store.size(), certificate);
+            }
         }
         try (OutputStream out = Files.newOutputStream(path)) {
             store.store(out, STORE_PASSWORD.toCharArray());
