@@ -11,7 +11,7 @@ use walras_engine::Balance;
 use walras_gateway::{ClientOrder, Permission};
 use walras_market_data::{Fill, FillRole, OrderStatus};
 use walras_ports::{
-    AccountPart, AccountPush, ConnectionId, InstrumentScale, ListedOrder, OrderUpdate, Push, Subscription, VenueHandle,
+    AccountPart, AccountPush, ConnectionId, InstrumentScale, ListedOrder, OrderUpdate, Push, Shared, Subscription, VenueHandle,
 };
 use walras_types::{AccountId, AssetId, OrderId, OrderTerms, Side, SizeLots};
 
@@ -45,10 +45,16 @@ impl Drop for UserStream {
 }
 
 impl UserStream {
-    /// Starts the stream of an account, opened with an API key, under a name.
+    /// Starts the stream of an account, opened with an API key, under a name. When this is answered the venue has been asked for it, so that
+    /// what the client does next is told.
     pub(crate) fn start(app: App, (account, api_key): (AccountId, String), kept: Kept, name: &str, out: mpsc::Sender<Out>) -> Self {
         let (name, readers) = (Arc::from(name), app.readers.clone());
-        Self(readers.spawn(run(app, account, api_key, kept, name, out)))
+        let (queue_in, queue) = mpsc::channel(app.config.websocket.queue_messages);
+        let connected = Connected(app.venue.clone(), ConnectionId::fresh());
+        let opened = app.venue.connect(connected.1, queue_in);
+        let opened = opened.and_then(|()| app.venue.subscribe(connected.1, Subscription::Account(account)));
+        let venue = Venue { connected, queue, is_open: opened.is_ok() };
+        Self(readers.spawn(run(app, venue, api_key, kept, name, out)))
     }
 }
 
@@ -64,12 +70,16 @@ impl Drop for Connected {
     }
 }
 
-async fn run(app: App, account: AccountId, api_key: String, kept: Kept, name: Arc<str>, out: mpsc::Sender<Out>) {
-    let (queue_in, mut queue) = mpsc::channel(app.config.websocket.queue_messages);
-    let connected = Connected(app.venue.clone(), ConnectionId::fresh());
+/// What the venue says of an account, if it took the connection.
+struct Venue {
+    connected: Connected,
+    queue: mpsc::Receiver<Shared>,
+    is_open: bool,
+}
+
+async fn run(app: App, venue: Venue, api_key: String, kept: Kept, name: Arc<str>, out: mpsc::Sender<Out>) {
+    let Venue { connected, mut queue, is_open } = venue;
     let mut teller = Teller::new(app.clone());
-    let opened = app.venue.connect(connected.1, queue_in);
-    let opened = opened.and_then(|()| app.venue.subscribe(connected.1, Subscription::Account(account)));
     let mut look = tokio::time::interval(LOOK_EVERY);
     let is_good = |app: &App| {
         let may_read = app.access.key(&api_key).is_some_and(|(_, _, permissions)| permissions.allow(Permission::Read));
@@ -79,7 +89,7 @@ async fn run(app: App, account: AccountId, api_key: String, kept: Kept, name: Ar
                 Kept::Key => true,
             }
     };
-    while opened.is_ok() {
+    while is_open {
         let events = tokio::select! {
             push = queue.recv() => match push.as_ref().map(|push| push.push()) {
                 Some(Push::Account(push)) => {
