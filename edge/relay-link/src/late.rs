@@ -3,23 +3,17 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use walras_feed::channel::ChannelId;
+use walras_feed::channel::held_until;
 use walras_relay::deadline::ReportSettings;
 use walras_relay::keeping::Keeping;
 use walras_relay::lateness::Lateness;
-use walras_relay::packet::{Header, Kind};
+use walras_relay::packet::Header;
 
 use crate::above::Above;
 use crate::layout::Layout;
 
 /// A relay that was silent for so long gets no reports.
 const SILENT_NS: u64 = 1_000_000_000;
-
-/// The release time of a packet that is held until then; `None` for heartbeats, and for snapshots, which may be known when they are sent.
-pub(crate) fn held_until(header: &Header) -> Option<u64> {
-    let is_news = || ChannelId::new(header.channel).is_some_and(|channel| !channel.is_of_snapshots());
-    (header.kind == Kind::Data && header.release_ns > 0 && is_news()).then_some(header.release_ns)
-}
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -111,9 +105,9 @@ impl LateReports {
 
 #[cfg(test)]
 mod tests {
-    use walras_feed::channel::{Trees, View};
+    use walras_feed::channel::{ChannelId, Trees, View};
     use walras_relay::live::{Live, join};
-    use walras_relay::packet::TreeKey;
+    use walras_relay::packet::{Kind, TreeKey};
     use walras_relay::tree::Tree;
     use walras_types::InstrumentId;
 

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use walras_feed::channel::held_until;
 use walras_feed::control::{Control, RelayFigures};
 use walras_relay::copies::{Copies, CopiesSettings};
 use walras_relay::deadline::ReportSettings;
@@ -14,7 +15,6 @@ use walras_relay::packet::{Header, Packet, PacketError, TreeKey};
 use walras_relay::relay::{Arrival, Relay};
 use walras_relay::watch::{Watch, WatchEffect, WatchSettings};
 
-use crate::late::held_until;
 use crate::look::{self, Looks, now_ns};
 use crate::socket::{Outgoing, Received, Socket};
 

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use walras_feed::channel::ChannelId;
+use walras_feed::channel::held_until;
 use walras_relay::copies::Copies;
 use walras_relay::deadline::{Maximum, ReportSettings};
 use walras_relay::keeping::Keeping;
 use walras_relay::lateness::{Lateness, Pieces, Reports};
 use walras_relay::live::{Views, split};
-use walras_relay::packet::{Header, Kind};
+use walras_relay::packet::Header;
 use walras_sequencer::ReceiverSample;
 
 use super::shape::{COPIES, Shape};
@@ -18,12 +18,6 @@ use super::shape::{COPIES, Shape};
 const SILENT_NS: u64 = 1_000_000_000;
 /// What a relay that lies adds to the delays that it reports.
 pub(super) const LIE_NS: i64 = 30_000_000;
-
-/// The release time of a packet that is held until then; `None` for heartbeats and snapshots.
-pub(super) fn held_until(header: &Header) -> Option<u64> {
-    let is_news = || ChannelId::new(header.channel).is_some_and(|channel| !channel.is_of_snapshots());
-    (header.kind == Kind::Data && header.release_ns > 0 && is_news()).then_some(header.release_ns)
-}
 
 /// What a leaf gateway notes and reports.
 pub(super) struct Reporter {

@@ -1,7 +1,7 @@
 //! Readers: receivers of the tree, and the participants of leaf gateways. A leaf gateway holds packets until they may be known.
 
 use walras_fair_access::release::HoldSettings;
-use walras_feed::channel::{ChannelId, Trees};
+use walras_feed::channel::{ChannelId, Trees, held_until};
 use walras_feed::control::Control;
 use walras_feed::message::Message;
 use walras_feed::outlet::{Outlet, OutletSettings};
@@ -14,7 +14,7 @@ use walras_relay::relay::Arrival;
 use walras_testkit::Choices;
 use walras_types::LogIndex;
 
-use super::lateness::{Reporter, held_until};
+use super::lateness::Reporter;
 use super::shape::{self, DIRECT, OWN_TREE, REWIND_CHANNELS, Shape, TREE};
 use super::surge::is_of_surge;
 use crate::cluster::checks::{Checks, Reading};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use walras_feed::channel::held_until;
 use walras_relay::copies::Copies;
 use walras_relay::keeping::Keeping;
 use walras_relay::live::{Views, split};
@@ -9,7 +10,7 @@ use walras_relay::packet::{Header, Packet};
 use walras_relay::relay::{Arrival, Relay, RelaySettings};
 use walras_relay::watch::{Watch, WatchEffect, WatchSettings};
 
-use super::lateness::{Gathers, LIE_NS, held_until};
+use super::lateness::{Gathers, LIE_NS};
 use super::links::{Address, Datagram};
 use super::shape::{COPIES, DIRECT, Shape, TREE};
 use crate::cluster::mutation::Mutation;
