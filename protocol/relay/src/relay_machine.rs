@@ -130,6 +130,12 @@ impl<A: Copy + PartialEq> RelayMachine<A> {
         &self.views
     }
 
+    /// Who sent the newest view, and its version.
+    #[must_use]
+    pub fn sender(&self) -> Option<(A, u64)> {
+        self.sender
+    }
+
     /// A packet with the tree's seal arrives; `from` is the address that it comes from, where that is known. `now_ns` never goes back.
     pub fn on_packet(&mut self, now_ns: u64, from: Option<A>, packet: &Packet<'_>) -> Came<'_> {
         let header = packet.header();

@@ -96,7 +96,7 @@ impl Reporter {
     }
 }
 
-/// What a relay, or the sender, hears and passes on.
+/// What the sender hears.
 pub(super) struct Gathers {
     reports: Reports,
     pieces: Pieces,
@@ -108,20 +108,13 @@ impl Gathers {
         Self { reports: Reports::new(ReportSettings::ROBUST, nodes), pieces: Pieces::default() }
     }
 
-    /// A piece with this release time leaves. The sender knows how long it is held.
+    /// A piece with this release time leaves, which is held for so long.
     pub(super) fn passed(&mut self, release_ns: u64, held_ns: u64) {
         self.pieces.passed(release_ns, held_ns);
     }
 
     pub(super) fn on_late(&mut self, now_ns: u64, node: u32, samples: Vec<Maximum>) {
         self.reports.on_late(now_ns, node, samples, &self.pieces);
-    }
-
-    /// What a relay passes on now. Each delay is `more_ns` longer than it heard.
-    pub(super) fn passes_on(&mut self, now_ns: u64, node: u32, more_ns: i64) -> Option<Keeping> {
-        let mut samples = self.reports.on_timer(now_ns)?;
-        samples.iter_mut().for_each(|sample| sample.delay_ns += more_ns);
-        Some(Keeping::Late { node, samples })
     }
 
     /// What the sender hears: samples by their release times.

@@ -382,6 +382,8 @@ impl Overlay {
                 let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
                 let Some(packet) = packet else { return };
                 match &mut self.receivers[at] {
+                    // It only reads.
+                    Receiver::Direct(_) if Keeping::decode(&packet).is_some() => {}
                     Receiver::Direct(reads) => reads.on_packet(around.now_ns, &packet, around.checks),
                     Receiver::Outlet(outlet, _) => {
                         let relay = if let Address::Node(relay) = datagram.from { self.shape.relay(relay) } else { None };
@@ -451,9 +453,7 @@ impl Overlay {
         let Some(process) = &mut place.process else { return };
         let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
         let Some(packet) = packet else { return };
-        let from_relay = if let Address::Node(from) = datagram.from { self.shape.relay(from) } else { None };
-        let from = (datagram.from, from_relay.map(|(_, relay)| relay));
-        let RelayActs { says, passes } = process.on_packet(around.now_ns, from, &packet);
+        let RelayActs { says, passes } = process.on_packet(around.now_ns, datagram.from, &packet);
         let life = process.life;
         if let Some((children, out)) = passes.filter(|_| !is_mute) {
             let (tree, relay) = relay;
@@ -540,7 +540,7 @@ impl Overlay {
         }
         for (at, (number, place)) in self.shape.relays().zip(&mut self.relays).enumerate() {
             if let Some(process) = place.process.as_mut().filter(|_| place.stalled.is_none()) {
-                let late = process.reports(&self.shape, now_ns, liar == Some(at));
+                let late = process.reports(liar == Some(at));
                 says.extend(late.map(|(to, late)| (Address::Node(number), to, late)));
             }
         }
@@ -581,7 +581,9 @@ impl Overlay {
         let place = &mut self.relays[at];
         if place.process.is_none() {
             if place.starts_ns <= now_ns {
-                place.process = Some(RelayProcess::new(&self.shape, relay, life, self.mutation));
+                let process = place.process.insert(RelayProcess::new(&self.shape, relay, life, self.mutation));
+                let RelayActs { says, .. } = process.on_timer(now_ns, None);
+                assert!(says.is_empty(), "it knows nobody: {says:?}");
             }
             return;
         }
@@ -597,7 +599,7 @@ impl Overlay {
         let lies = (place.is_lying && self.choices.one_in(5)).then(|| self.choices.below(count) as u32);
         self.counts.relay_lies += u64::from(lies.is_some());
         let Some(process) = &mut place.process else { return };
-        let RelayActs { says, .. } = process.on_timer(&self.shape, now_ns, lies);
+        let RelayActs { says, .. } = process.on_timer(now_ns, lies);
         says.iter().for_each(|(to, keeping)| self.say(now_ns, Address::Node(node), *to, keeping));
     }
 

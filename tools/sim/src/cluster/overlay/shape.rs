@@ -11,6 +11,7 @@ use walras_relay::tree::Tree;
 use walras_testkit::Choices;
 use walras_types::{BatchMarketId, InstrumentId};
 
+use super::links::Address;
 use crate::cluster::checks;
 
 /// The number of the first tree, and that of each leaf gateway's own.
@@ -66,6 +67,12 @@ impl Shape {
     /// The number in the world of a node of a tree.
     pub(super) fn number(&self, tree: u32, node: u32) -> u32 {
         if node < self.tree.relays() { tree * SECOND_FROM + node } else { node }
+    }
+
+    /// Where the nodes of a tree are, by number.
+    pub(super) fn addresses(&self, tree: u32) -> Vec<Address> {
+        let nodes: u32 = self.tree.layers().iter().sum();
+        (0..nodes).map(|node| Address::Node(self.number(tree, node))).collect()
     }
 
     /// The tree of a relay, and its number there; `None` for a receiver.
