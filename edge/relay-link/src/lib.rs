@@ -21,9 +21,7 @@
 //!
 //! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527; `udp(7)`, `UDP_SEGMENT` and `UDP_GRO`.
 
-mod above;
 mod keeper_node;
-mod late;
 mod layout;
 mod leaf;
 mod look;
