@@ -9,7 +9,7 @@
 //! - [`KeeperNode`]: the sender's end of taking relays out and in again.
 //! - [`Lookout`]: asks all of them what came to them.
 //!
-//! *Deliberately absent*: who stands where, and what to do with a packet (`walras-relay`); what packets say (`walras-feed`); holding
+//! *Deliberately absent*: who stands where, and what a node does with what arrives (`walras-relay`); what packets say (`walras-feed`); holding
 //! packets until their release time.
 //!
 //! *Invariants*

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_random::Random;
-use walras_relay::copies::{Copies, CopiesSettings};
+use walras_relay::copies::CopiesSettings;
 use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
 use walras_relay::keeping::Keeping;
-use walras_relay::live::{Live, Views, join, split};
+use walras_relay::live::{Live, join};
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::{Reader, ReaderSettings};
+use walras_relay::receiver_machine::{Newest, ReceiverMachine};
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::relay_machine::{Came, MachineSettings, RelayMachine};
 use walras_relay::tree::Tree;
@@ -36,12 +37,6 @@ pub(crate) enum Planted {
     KeepsNobodyOut,
 }
 
-/// What a receiver knows of the relays above it.
-struct Above {
-    views: Views,
-    copies: Copies,
-}
-
 pub(crate) struct World {
     pub(crate) tree: Tree,
     hedge: u32,
@@ -66,7 +61,8 @@ pub(crate) struct World {
     pub(crate) cut: BTreeSet<(u32, u32)>,
     pub(crate) readers: Vec<Reader>,
     read: Vec<u64>,
-    above: Vec<Above>,
+    /// What each receiver says to the tree, and the newest packet that it has.
+    receivers: Vec<(ReceiverMachine<To>, Newest)>,
     under_way: BTreeMap<(u64, u64), (To, To, Vec<u8>)>,
     sent: u64,
     packets: u64,
@@ -77,7 +73,11 @@ impl World {
     pub(crate) fn new(tree: &Tree, hedge: u32, planted: Planted, seed: u64) -> Self {
         let relays = (0..tree.relays()).map(|node| (node, machine(tree, hedge, node, seed))).collect();
         let receivers = *tree.layers().last().expect("a tree has layers") as usize;
-        let above = |node| Above { views: Views::new(tree), copies: copies(tree, node) };
+        let addresses: Vec<To> = (0..tree.relays()).map(Some).collect();
+        let receiver = |place| {
+            let of_tree = (TREE, hedge);
+            (ReceiverMachine::new(tree, of_tree, place, &addresses, CopiesSettings::default()), Newest::new(1))
+        };
         Self {
             hedge,
             planted,
@@ -95,7 +95,7 @@ impl World {
             cut: BTreeSet::new(),
             readers: (0..receivers).map(|_| Reader::new(CHANNEL, 1, READER)).collect(),
             read: vec![0; receivers],
-            above: (tree.relays()..).take(receivers).map(above).collect(),
+            receivers: (0..).take(receivers).map(receiver).collect(),
             under_way: BTreeMap::new(),
             sent: 0,
             packets: 0,
@@ -188,21 +188,16 @@ impl World {
             Some(node) if self.dead.contains(&node) => {}
             Some(node) if node >= self.tree.relays() => {
                 let at = (node - self.tree.relays()) as usize;
-                let (read, reader, Above { views, copies }) = (&mut self.read[at], &mut self.readers[at], &mut self.above[at]);
+                let (read, reader, (machine, newest)) = (&mut self.read[at], &mut self.readers[at], &mut self.receivers[at]);
                 if let Some(keeping) = Keeping::decode(&packet) {
-                    let Keeping::View { version, epoch, out } = keeping else { panic!("{keeping:?} is not for a receiver") };
-                    if views.take(version, epoch, &out) {
-                        copies.set_view(views.newest());
-                    }
+                    assert!(matches!(keeping, Keeping::View { .. }), "{keeping:?} is not for a receiver");
+                    machine.on_keeping(self.now_ns, Some(from), &keeping);
                     return;
                 }
                 let before = reader.counts().copies;
                 reader.packet(self.now_ns, &packet, |_| *read += 1);
                 let (header, is_first) = (packet.header(), reader.counts().copies == before);
-                if let Some(live) = views.known(split(header.tree).1) {
-                    let packet = (header.packet, self.hedge);
-                    copies.arrives(self.now_ns, live, packet, is_first, |relay| from == Some(relay));
-                }
+                machine.on_packet(self.now_ns, from, header, is_first, newest.skips(header).unwrap_or(0));
             }
             Some(node) => self.at_relay(node, from, &packet, bytes),
         }
@@ -303,13 +298,13 @@ impl World {
 
     /// Receivers say which relays above bring them nothing.
     fn report_mute(&mut self) {
-        let (first, now_ns, mut says) = (self.tree.relays(), self.now_ns, Vec::new());
-        for (by, Above { views, copies }) in (first..).zip(&mut self.above) {
-            let (mut mute, version) = (Vec::new(), views.version());
-            copies.on_timer(now_ns, &mut mute);
-            says.extend(mute.into_iter().map(|node| (by, Keeping::Mute { node, by, version })));
+        let mut all = Vec::new();
+        for (node, (machine, _)) in (self.tree.relays()..).zip(&mut self.receivers) {
+            let mut says = Vec::new();
+            machine.on_timer(self.now_ns, None, &mut says);
+            all.extend(says.into_iter().map(|(to, keeping)| (node, to, keeping)));
         }
-        says.into_iter().for_each(|(by, keeping)| self.say_of_copies(Some(by), None, &keeping));
+        all.into_iter().for_each(|(node, to, keeping)| self.say_of_copies(Some(node), to, &keeping));
     }
 
     pub(crate) fn run_ms(&mut self, ms: u64) {
@@ -335,8 +330,4 @@ fn machine(tree: &Tree, hedge: u32, node: u32, seed: u64) -> RelayMachine<To> {
     let seed = seed ^ u64::from(node) << 40;
     let of_machine = MachineSettings { copies: CopiesSettings::default(), held_until: |_| None, seed };
     RelayMachine::new(Relay::new(tree.clone(), settings), (0..nodes).map(Some).collect(), of_machine)
-}
-
-fn copies(tree: &Tree, node: u32) -> Copies {
-    Copies::new(node, tree.relays(), CopiesSettings::default())
 }

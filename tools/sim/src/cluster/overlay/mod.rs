@@ -6,8 +6,8 @@
 //! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. One
 //! answers and forwards nothing (in the seeds that decide so), and those below it say so. Where a test asks for it, market data surges to
 //! fifteen times its rate. Under fair access leaf gateways also report how late market data comes to them (in the seeds that decide so),
-//! and a relay lies about that. The state machines are the product's (`walras-relay`, `walras-feed`); this module stands for their
-//! drivers in `edge/relay-link` and `edge/node`.
+//! and a relay lies about that. The state machines are the product's (`walras-relay`, `walras-feed`), those of relays and receivers as
+//! sockets drive them; this module stands for their drivers in `edge/relay-link` and `edge/node`.
 //!
 //! It listens to the replicas and sends them nothing but those reports, so without them the rest of the venue does the same with it as
 //! without it. Only the run is longer: it lasts until all readers have everything.
@@ -381,20 +381,15 @@ impl Overlay {
                 let at = (node - self.shape.tree.relays()) as usize;
                 let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
                 let Some(packet) = packet else { return };
-                match &mut self.receivers[at] {
+                match (&mut self.receivers[at], Keeping::decode(&packet)) {
                     // It only reads.
-                    Receiver::Direct(_) if Keeping::decode(&packet).is_some() => {}
-                    Receiver::Direct(reads) => reads.on_packet(around.now_ns, &packet, around.checks),
-                    Receiver::Outlet(outlet, _) => {
-                        let relay = if let Address::Node(relay) = datagram.from { self.shape.relay(relay) } else { None };
-                        if let (Some((tree, _)), Some(Keeping::View { version, epoch, out })) = (relay, Keeping::decode(&packet)) {
-                            outlet.reporters[tree as usize].view(version, epoch, &out);
-                            return;
-                        }
-                        if let Some((tree, relay)) = relay {
-                            outlet.reporters[tree as usize].heard(around.now_ns, relay);
-                        }
-                        outlet.on_packet(around.now_ns, relay.map(|(_, relay)| relay), &packet, &self.shape, around.checks);
+                    (Receiver::Direct(_), Some(_)) => {}
+                    (Receiver::Direct(reads), None) => reads.on_packet(around.now_ns, &packet, around.checks),
+                    (Receiver::Outlet(outlet, _), Some(keeping)) => {
+                        outlet.on_keeping(around.now_ns, datagram.from, packet.header(), &keeping);
+                    }
+                    (Receiver::Outlet(outlet, _), None) => {
+                        outlet.on_packet(around.now_ns, datagram.from, &packet, &self.shape, around.checks);
                         self.release(around, at);
                     }
                 }
@@ -511,8 +506,7 @@ impl Overlay {
             self.release(around, at);
             self.ask(now_ns, at, around.hosts.len());
         }
-        self.report_lateness(around);
-        self.report_mute(now_ns);
+        self.report(around);
         if let (Some(board), Receiver::Outlet(outlet, _)) = (&mut self.board, &self.receivers[DIRECT as usize]) {
             board.tick(now_ns, outlet.clock_ns(now_ns), around.checks);
         }
@@ -522,54 +516,35 @@ impl Overlay {
         }
     }
 
-    /// Leaf gateways, and relays above them, report how late market data comes; what reaches a sender is for its replica.
-    fn report_lateness(&mut self, around: &mut Around<'_>) {
-        let Some(reports) = &mut self.reports else { return };
+    /// Leaf gateways, and relays above them, report how late market data comes; what reaches a sender is for its replica. Leaf gateways also
+    /// report which relays bring them nothing.
+    fn report(&mut self, around: &mut Around<'_>) {
         let now_ns = around.now_ns;
-        let liar = reports.liar.filter(|_| reports.choices.one_in(2));
-        let mut says: Vec<(Address, Address, Keeping)> = Vec::new();
-        for (at, receiver) in (self.shape.tree.relays()..).zip(&mut self.receivers) {
-            if let Receiver::Outlet(outlet, _) = receiver {
-                let clock_ns = outlet.clock_ns(now_ns);
-                for (tree, reporter) in (0..).zip(&mut outlet.reporters) {
-                    let due = reporter.due(now_ns, clock_ns);
-                    let to = |relay| Address::Node(self.shape.number(tree, relay));
-                    says.extend(due.map(|(relay, late)| (Address::Node(at), to(relay), late)));
-                }
-            }
-        }
-        for (at, (number, place)) in self.shape.relays().zip(&mut self.relays).enumerate() {
-            if let Some(process) = place.process.as_mut().filter(|_| place.stalled.is_none()) {
-                let late = process.reports(liar == Some(at));
-                says.extend(late.map(|(to, late)| (Address::Node(number), to, late)));
-            }
-        }
-        for (replica, sender) in self.senders.iter_mut().enumerate() {
-            let host = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns);
-            let (Some(host), Some(sender)) = (host, sender) else { continue };
-            if let Some(heard) = sender.hears(host.at) {
-                let lies = reports.liar.is_some();
-                heard.iter().for_each(|(release_ns, sample)| around.checks.on_late_heard(*release_ns, sample.late_ns, lies));
-                reports.heard.push((replica, heard.into_values().collect()));
-            }
-        }
-        says.into_iter().for_each(|(from, to, late)| self.say(now_ns, from, to, &late));
-    }
-
-    /// Leaf gateways report which relays bring them nothing.
-    fn report_mute(&mut self, now_ns: u64) {
-        if self.of_copies.is_none() {
-            return;
-        }
+        let liar = self.reports.as_mut().and_then(|reports| reports.liar.filter(|_| reports.choices.one_in(2)));
         let mut says: Vec<(Address, Address, Keeping)> = Vec::new();
         for (at, receiver) in (self.shape.tree.relays()..).zip(&mut self.receivers) {
             let Receiver::Outlet(outlet, _) = receiver else { continue };
-            for (tree, reporter) in (0..).zip(&mut outlet.reporters) {
-                let Some((relay, mute)) = reporter.mute(now_ns) else { continue };
-                let to = Address::Node(self.shape.number(tree, relay));
-                says.extend(mute.into_iter().map(|keeping| (Address::Node(at), to, keeping)));
+            let (clock_ns, mut of_outlet) = (outlet.clock_ns(now_ns), Vec::new());
+            outlet.machines.iter_mut().for_each(|machine| machine.on_timer(now_ns, Some(clock_ns), &mut of_outlet));
+            says.extend(of_outlet.into_iter().map(|(to, keeping)| (Address::Node(at), to, keeping)));
+        }
+        for (at, (number, place)) in self.shape.relays().zip(&mut self.relays).enumerate() {
+            let late = place.process.as_mut().and_then(|process| process.reports(liar == Some(at)));
+            says.extend(late.map(|(to, late)| (Address::Node(number), to, late)));
+        }
+        let (says_late, says_mute) = (self.reports.is_some(), self.of_copies.is_some());
+        if let Some(reports) = &mut self.reports {
+            for (replica, sender) in self.senders.iter_mut().enumerate() {
+                let host = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns);
+                let (Some(host), Some(sender)) = (host, sender) else { continue };
+                if let Some(heard) = sender.hears(host.at) {
+                    let lies = reports.liar.is_some();
+                    heard.iter().for_each(|(release_ns, sample)| around.checks.on_late_heard(*release_ns, sample.late_ns, lies));
+                    reports.heard.push((replica, heard.into_values().collect()));
+                }
             }
         }
+        says.retain(|(_, _, keeping)| if matches!(keeping, Keeping::Late { .. }) { says_late } else { says_mute });
         says.into_iter().for_each(|(from, to, keeping)| self.say(now_ns, from, to, &keeping));
     }
 

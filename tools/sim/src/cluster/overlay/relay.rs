@@ -11,13 +11,12 @@ use walras_relay::relay_machine::{Came, MachineSettings, RelayMachine};
 
 use super::lateness::LIE_NS;
 use super::links::{Address, Datagram};
-use super::shape::{COPIES, Shape, TREE};
+use super::shape::{CHANNELS_MAX, COPIES, Shape, TREE};
 use crate::cluster::mutation::Mutation;
 
 /// Datagrams that wait in the socket of a relay that stands still, at most.
 const WAITING_MAX: usize = 256;
 const PACKETS_REMEMBERED: usize = 1 << 12;
-const CHANNELS_MAX: usize = 64;
 
 /// One place of the tree, with a process or without.
 pub(super) struct RelayPlace {

@@ -26,6 +26,9 @@ pub(super) const OUTLETS: u32 = 2;
 /// All channels together keep as many of the latest messages as so many may keep alone.
 pub(super) const REWIND_CHANNELS: usize = 4;
 
+/// Channels that nodes have room for.
+pub(super) const CHANNELS_MAX: usize = 64;
+
 /// After a few packets: runs are short.
 pub(super) const COPIES: CopiesSettings = CopiesSettings { packets: 16, silent_ns: 250_000_000, report_ns: 100_000_000 };
 
