@@ -1,8 +1,8 @@
 //! What a relay does with a packet, a view, a question or a report, and when it is time for something. Relays on sockets and those of
 //! simulations are hosts of this one state machine.
 //!
-//! The host gives it what arrives, and the time. The first copy of a packet goes as it is to the nodes that [`Came::First`] has; messages of
-//! the relay's own wait in [`RelayMachine::says`].
+//! The host gives it what arrives, and the time. The first copy of a packet goes as it is to the nodes that [`Came::First`] has; messages
+//! of the relay's own wait in [`RelayMachine::says`].
 //!
 //! *Deliberately absent*: sockets and clocks, seals, and the figures of which a host makes its answers.
 //!
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(heard(&mut machine, 0, &view(4, 1, &[])), own);
         let again: Vec<u64> = (1..25).filter(|at| !heard(&mut machine, at * 100 * MS, &view(4, 1, &[])).is_empty()).collect();
         assert_eq!(again, [10, 20]);
-        assert_eq!(heard(&mut machine, 2_401 * MS, &view(6, 2, &[4])).len(), 3, "a new one at once; two relays share the receivers");
+        assert_eq!(heard(&mut machine, 2_401 * MS, &view(6, 2, &[4])).len(), 3, "a new one at once, and two relays are left");
         assert_eq!(heard(&mut machine, 5_000 * MS, &view(4, 1, &[])), [], "there is a newer one");
     }
 

@@ -516,8 +516,8 @@ impl Overlay {
         }
     }
 
-    /// Leaf gateways, and relays above them, report how late market data comes; what reaches a sender is for its replica. Leaf gateways also
-    /// report which relays bring them nothing.
+    /// Leaf gateways, and relays above them, report how late market data comes; what reaches a sender is for its replica. Leaf gateways
+    /// also report which relays bring them nothing.
     fn report(&mut self, around: &mut Around<'_>) {
         let now_ns = around.now_ns;
         let liar = self.reports.as_mut().and_then(|reports| reports.liar.filter(|_| reports.choices.one_in(2)));
