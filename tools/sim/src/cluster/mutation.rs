@@ -176,6 +176,8 @@ mutations! {
     RelayPassesCopies,
     /// A relay sends no hedges after it got a view without some relays.
     RelayDropsHedges,
+    /// A relay passes packets on by the newest view that it knows, whichever one they name.
+    RelayPassesByNewestView,
     /// Relays report that market data comes later to the leaf gateways below them than these say.
     RelayExaggerates,
     /// A replica that is asked for messages of the binary feed answers with the ones before them, under the numbers that were asked
@@ -237,6 +239,7 @@ impl Mutation {
             Self::SealsUnchecked
                 | Self::RelayPassesCopies
                 | Self::RelayDropsHedges
+                | Self::RelayPassesByNewestView
                 | Self::RelayExaggerates
                 | Self::RewinderShifts
                 | Self::OutletEarly

@@ -208,7 +208,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::FeedIndicatesMore => (&["feed"], 1..=20),
         Mutation::SealsUnchecked => (&["seals"], 1..=5),
         Mutation::RelayPassesCopies => (&["relays"], 1..=5),
-        Mutation::RelayDropsHedges => (&["relays"], 1..=20),
+        Mutation::RelayDropsHedges | Mutation::RelayPassesByNewestView => (&["relays"], 1..=20),
         Mutation::RelayExaggerates => (&["lateness"], 1..=5),
         Mutation::RewinderShifts => (&["readers"], 1..=20),
         Mutation::OutletEarly => (&["release"], 1..=5),

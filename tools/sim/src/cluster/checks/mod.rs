@@ -26,7 +26,7 @@
 //! | `watermarks.rs` | with fair access, no gateway sends an order from before its watermark, unless its clock was set back, and no replica promises more than the leaf gateways below it |
 //! | `leaves.rs` | what a leaf gateway has sent of an order goes to each replica above it, with the same number and stamp, until it is answered |
 //! | `readers.rs` | readers below the relay tree get each message once and in order, and have the venue's books after each packet |
-//! | `relays.rs` | no relay passes a packet on twice, and each node is sent as many copies as hedging asks for |
+//! | `relays.rs` | no relay passes a packet on twice, or by another view than it knows for it, and each node is sent as many copies as hedging asks for |
 //! | `lateness.rs` | leaders hear of no longer delay of market data than a receiver saw, unless a relay lies, and the delay in the log stays within its bounds |
 //! | `releases.rs` | with fair access, market data is published at the same entries and released at the same instant at all replicas, by nobody before it |
 //! | `instants.rs` | with fair access and the venue's time known, nobody releases market data before t_M + d_h by the true time, however wrong the leader's clock is |

@@ -21,6 +21,11 @@ impl Checks {
         self.relays.on_sent(header, view, hedge);
     }
 
+    /// A life of a relay says that it knows a view.
+    pub(crate) fn on_view_taken(&mut self, life: u64, version: u64, epoch: u16, out: &BTreeSet<u32>) {
+        self.relays.on_taken(life, version, epoch, out);
+    }
+
     /// A relay passes a packet on, by a view without the relays `out`.
     pub(crate) fn on_packet_passed(&mut self, header: &Header, relay: (u32, u64), out: &BTreeSet<u32>, children: &[u32]) {
         let checked = self.relays.on_passed(header, relay, out, children);

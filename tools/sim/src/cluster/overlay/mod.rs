@@ -450,6 +450,11 @@ impl Overlay {
         let Some(packet) = packet else { return };
         let RelayActs { says, passes } = process.on_packet(around.now_ns, datagram.from, &packet);
         let life = process.life;
+        if let Some(Keeping::View { version, epoch, out }) = Keeping::decode(&packet)
+            && says.iter().any(|(_, said)| *said == Keeping::Taken { node: relay.1, version })
+        {
+            around.checks.on_view_taken(life, version, epoch, &out);
+        }
         if let Some((children, out)) = passes.filter(|_| !is_mute) {
             let (tree, relay) = relay;
             around.checks.on_packet_passed(packet.header(), (relay, life), &out, &children);

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use walras_feed::channel::held_until;
 use walras_relay::keeping::Keeping;
 use walras_relay::live::{Live, split};
-use walras_relay::packet::Packet;
+use walras_relay::packet::{Header, Packet};
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::relay_machine::{Came, MachineSettings, RelayMachine};
 
@@ -53,13 +53,16 @@ pub(super) struct RelayProcess {
     mutation: Option<Mutation>,
 }
 
+/// The nodes to which a packet goes on, and the relays that are out by the view that says so.
+pub(super) type Passes = (Vec<u32>, BTreeSet<u32>);
+
 /// What a relay wants to happen.
 #[derive(Debug, Default)]
 pub(super) struct RelayActs {
     /// It says this to the tree.
     pub(super) says: Vec<(Address, Keeping)>,
-    /// It passes the packet on to these nodes, by a view without those relays.
-    pub(super) passes: Option<(Vec<u32>, BTreeSet<u32>)>,
+    /// It passes the packet on.
+    pub(super) passes: Option<Passes>,
 }
 
 impl RelayProcess {
@@ -81,26 +84,31 @@ impl RelayProcess {
 
     /// A packet of the tree arrives.
     pub(super) fn on_packet(&mut self, now_ns: u64, from: Address, packet: &Packet<'_>) -> RelayActs {
-        let (me, hedge, mutation) = (self.machine.relay().number(), self.machine.relay().hedge(), self.mutation);
-        let (number, (_, epoch)) = (packet.header().packet, split(packet.header().tree));
-        let children = |live: &Live, hedge: u32| {
-            let mut children = Vec::new();
-            live.children(Some(me), number, hedge, &mut children);
-            (children, live.out().clone())
-        };
-        let (first, is_copy) = match self.machine.on_packet(now_ns, Some(from), packet) {
-            Came::First { to, live, .. } => {
-                let forgets = mutation == Some(Mutation::RelayDropsHedges) && epoch > 0 && !live.out().is_empty();
-                (Some(if forgets { children(live, 0) } else { (to.to_vec(), live.out().clone()) }), false)
-            }
+        let (passes, is_copy) = match self.machine.on_packet(now_ns, Some(from), packet) {
+            Came::First { to, live, .. } => (Some((to.to_vec(), live.out().clone())), false),
             came => (None, came == Came::Copy),
         };
-        let passes = if is_copy && mutation == Some(Mutation::RelayPassesCopies) {
-            Some(children(self.machine.views().of(epoch), hedge))
-        } else {
-            first
+        let says = self.says();
+        let passes = self.mutation.and_then(|mutation| self.spoiled(mutation, packet.header(), passes.as_ref(), is_copy)).or(passes);
+        RelayActs { says, passes }
+    }
+
+    /// What it passes on where a fault is planted; `None` for what it would without.
+    fn spoiled(&self, mutation: Mutation, header: &Header, passes: Option<&Passes>, is_copy: bool) -> Option<Passes> {
+        let (_, epoch) = split(header.tree);
+        let (relay, views) = (self.machine.relay(), self.machine.views());
+        let by = |live: &Live, hedge: u32| {
+            let mut children = Vec::new();
+            live.children(Some(relay.number()), header.packet, hedge, &mut children);
+            (children, live.out().clone())
         };
-        RelayActs { says: self.says(), passes }
+        let has_out = passes.is_some_and(|(_, out)| !out.is_empty());
+        match mutation {
+            Mutation::RelayPassesCopies if is_copy => Some(by(views.of(epoch), relay.hedge())),
+            Mutation::RelayDropsHedges if epoch > 0 && has_out => Some(by(views.of(epoch), 0)),
+            Mutation::RelayPassesByNewestView if passes.is_some() => Some(by(views.newest(), relay.hedge())),
+            _ => None,
+        }
     }
 
     /// Does what it is time for. It reports the relay `lies` as silent, whether that is true or not.
