@@ -8,7 +8,7 @@ use walras_relay::packet::Header;
 use walras_types::LogIndex;
 
 use super::readers::Readers;
-use super::{Checks, Reading, View};
+use super::{Checks, KeeperSeen, Reading, View};
 use crate::cluster::places::replica_id;
 use crate::common::checks::Violation;
 
@@ -30,6 +30,17 @@ impl Checks {
     pub(crate) fn on_packet_passed(&mut self, header: &Header, relay: (u32, u64), out: &BTreeSet<u32>, children: &[u32]) {
         let checked = self.relays.on_passed(header, relay, out, children);
         self.note(checked);
+    }
+
+    /// A keeper does what it is time for.
+    pub(crate) fn on_keeper(&mut self, now_ns: u64, keeper: &KeeperSeen) {
+        let checked = self.outs.on_keeper(now_ns, keeper);
+        self.note(checked);
+    }
+
+    /// How often a relay was looked at that was silent for a second.
+    pub(crate) fn silent_relays_judged(&self) -> u64 {
+        self.outs.judged()
     }
 
     /// Somebody took a packet that was cut or forged on its way.

@@ -28,7 +28,7 @@ mod surge;
 mod tamper;
 mod world;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use walras_feed::channel::{ChannelId, Trees};
@@ -53,7 +53,7 @@ use self::sender::SenderEnd;
 use self::shape::{DIRECT, OUTLETS, Shape, TREE};
 use self::surge::Surges;
 use self::tamper::{Tamper, open};
-use super::checks::Checks;
+use super::checks::{Checks, KeeperSeen};
 use super::mutation::Mutation;
 use super::replica::Moment;
 use crate::common::clock::EPOCH_NS;
@@ -134,6 +134,8 @@ pub(super) struct Overlay {
     of_copies: Option<Choices<'static>>,
     /// Where market data surges now and then.
     surges: Option<Surges>,
+    /// By tree: packets that senders sent.
+    sent: Vec<u64>,
     rewind_bytes_max: usize,
     mutation: Option<Mutation>,
     /// By how many times faults are rarer than in a storm.
@@ -157,17 +159,20 @@ impl Overlay {
         let trees = Trees::new(if has_two { 2 } else { 1 }).expect("they are few");
         let mut choices = Choices::of_random(random.fork(24));
         let mut shape = Shape::draw(&mut choices, trees);
-        if mutation == Some(Mutation::RelayDropsHedges) {
+        if matches!(mutation, Some(Mutation::RelayDropsHedges | Mutation::MutesUnreported)) {
             shape.hedge = 1;
         }
+        // It takes a tree in which nothing else fails for a while.
+        let rarer = if mutation == Some(Mutation::MutesUnreported) { 10 * rarer } else { rarer };
         // Other planted faults are looked for in gateways that ask nobody.
         let asks =
             mutation.map_or_else(|| Choices::of_random(random.fork(35)).one_in(2), |planted| planted == Mutation::RecallEarly);
         shape.recall = asks.then(|| recall(machines));
-        // Planted faults are looked for where nobody watches which relays bring packets.
-        let mut of_copies = mutation.is_none().then(|| Choices::of_random(random.fork(37)));
+        // Planted faults are looked for where nobody watches which relays bring packets, but for its own.
+        let has_mute = mutation == Some(Mutation::MutesUnreported);
+        let mut of_copies = (mutation.is_none() || has_mute).then(|| Choices::of_random(random.fork(37)));
         shape.has_copies = of_copies.is_some();
-        let mute = of_copies.as_mut().and_then(|choices| mute_relay(choices, &shape));
+        let mute = of_copies.as_mut().and_then(|choices| mute_relay(choices, &shape, has_mute));
         let mut next_number = 1;
         let mut number = || {
             next_number += 1;
@@ -206,6 +211,7 @@ impl Overlay {
             reports: None,
             of_copies,
             surges: None,
+            sent: vec![0; trees.count() as usize],
             rewind_bytes_max,
             mutation,
             rarer,
@@ -277,12 +283,12 @@ impl Overlay {
     }
 
     fn sender_of(&mut self, replica: usize, host: Host) -> &mut SenderEnd {
-        let Self { senders, shape, rewind_bytes_max, .. } = self;
+        let Self { senders, shape, rewind_bytes_max, mutation, .. } = self;
         let sender = &mut senders[replica];
         if sender.as_ref().is_none_or(|sender| sender.generation != host.generation) {
             *sender = None;
         }
-        sender.get_or_insert_with(|| SenderEnd::new(shape, host.generation, *rewind_bytes_max))
+        sender.get_or_insert_with(|| SenderEnd::new(shape, host.generation, *rewind_bytes_max, *mutation))
     }
 
     /// Does what is due.
@@ -342,6 +348,7 @@ impl Overlay {
                 let tree = split(header.tree).0 - TREE;
                 let branch = &sender.branches[tree as usize];
                 branch.live.children(None, header.packet, self.shape.hedge, &mut children);
+                self.sent[tree as usize] += 1;
                 around.checks.on_packet_sent(header, &branch.view, self.shape.hedge);
                 datagrams.extend(children.into_iter().map(|child| (self.shape.number(tree, child), Rc::clone(&bytes))));
             }
@@ -502,6 +509,7 @@ impl Overlay {
                 sender.branches[tree].on_timer(host.at, &mut packets, &mut effects);
                 self.send_packets(around, replica, packets);
                 self.keep(now_ns, (replica, tree), effects);
+                self.see_keeper(around, replica, tree as u32);
             }
         }
         for node in self.shape.relays().collect::<Vec<_>>() {
@@ -521,6 +529,28 @@ impl Overlay {
         }
     }
 
+    /// Checkers see the keeper of a replica that sends by a tree.
+    fn see_keeper(&self, around: &mut Around<'_>, replica: usize, tree: u32) {
+        let branches = || self.senders.iter().map(|sender| sender.as_ref().map(|sender| &sender.branches[tree as usize]));
+        let Some(branch) = branches().nth(replica).flatten() else { return };
+        let Some((number, keeper)) = &branch.keeper else { return };
+        let place = |relay: u32| &self.relays[self.shape.at((tree, relay))];
+        let silent: BTreeSet<u32> = (0..self.shape.tree.relays()).filter(|relay| place(*relay).is_silent()).collect();
+        // Others of its layer bring what it does not.
+        let layer = |relay: u32| self.shape.place(relay).0;
+        let has_others = |mute: u32| branch.live.relays().any(|other| other != mute && layer(other) == layer(mute));
+        let mute = branch.live.relays().find(|relay| place(*relay).is_mute && has_others(*relay));
+        let is_filling = |receiver: &Receiver| matches!(receiver, Receiver::Outlet(outlet, _) if outlet.is_filling());
+        let is_quiet = self.shape.has_copies
+            && self.surges.is_none()
+            && silent.is_empty()
+            && branches().flatten().filter(|branch| branch.keeper.is_some()).count() == 1
+            && !self.receivers.iter().any(is_filling);
+        let disturbed = is_quiet.then(|| [self.faults(), self.counts.restarted_readers, self.counts.views]);
+        let (out, packets) = (keeper.out().map(|(relay, _)| relay).collect(), self.sent[tree as usize]);
+        around.checks.on_keeper(around.now_ns, &KeeperSeen { number: *number, out, silent, mute, disturbed, packets });
+    }
+
     /// Leaf gateways, and relays above them, report how late market data comes; what reaches a sender is for its replica. Leaf gateways
     /// also report which relays bring them nothing.
     fn report(&mut self, around: &mut Around<'_>) {
@@ -537,7 +567,8 @@ impl Overlay {
             let late = place.process.as_mut().and_then(|process| process.reports(liar == Some(at)));
             says.extend(late.map(|(to, late)| (Address::Node(number), to, late)));
         }
-        let (says_late, says_mute) = (self.reports.is_some(), self.of_copies.is_some());
+        let says_mute = self.of_copies.is_some() && self.mutation != Some(Mutation::MutesUnreported);
+        let says_late = self.reports.is_some();
         if let Some(reports) = &mut self.reports {
             for (replica, sender) in self.senders.iter_mut().enumerate() {
                 let host = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns);
@@ -618,10 +649,10 @@ impl Overlay {
     }
 }
 
-/// The relay that answers and forwards nothing, if there is one, in one of four venues: not the only one of its layer, without which
-/// nothing arrives, and not without hedges.
-fn mute_relay(choices: &mut Choices<'static>, shape: &Shape) -> Option<(u32, u32)> {
-    let is_there = choices.one_in(4);
+/// The relay that answers and forwards nothing, if there is one: in one of four venues, or where there has to be one. Not the only one of
+/// its layer, without which nothing arrives, and not without hedges.
+fn mute_relay(choices: &mut Choices<'static>, shape: &Shape, has_mute: bool) -> Option<(u32, u32)> {
+    let is_there = choices.one_in(4) || has_mute;
     let relay = choices.below(shape.tree.relays().into()) as u32;
     let (layer, _) = shape.place(relay);
     (is_there && shape.hedge > 0 && shape.tree.layers()[layer] > 1).then_some((0, relay))

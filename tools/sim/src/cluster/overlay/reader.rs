@@ -128,6 +128,11 @@ impl OutletEnd {
         self.outlet.request(self.clock_ns(now_ns))
     }
 
+    /// Whether it has so many packets that it may soon refuse some.
+    pub(super) fn is_filling(&self) -> bool {
+        self.outlet.held_count() > HELD_MAX / 2
+    }
+
     /// Messages that replicas sent it again.
     pub(super) fn recalled(&self) -> u64 {
         self.outlet.recall_counts().back

@@ -32,6 +32,11 @@ pub(super) struct RelayPlace {
 }
 
 impl RelayPlace {
+    /// Whether it answers nothing.
+    pub(super) fn is_silent(&self) -> bool {
+        self.process.is_none() || self.stalled.is_some()
+    }
+
     /// Whether the relay stands still: then the datagram waits, or is lost if there is no room.
     pub(super) fn waits(&mut self, datagram: &Datagram) -> bool {
         let Some((_, waiting)) = &mut self.stalled else { return false };
@@ -89,8 +94,8 @@ impl RelayProcess {
             came => (None, came == Came::Copy),
         };
         let says = self.says();
-        let passes = self.mutation.and_then(|mutation| self.spoiled(mutation, packet.header(), passes.as_ref(), is_copy)).or(passes);
-        RelayActs { says, passes }
+        let spoiled = self.mutation.and_then(|mutation| self.spoiled(mutation, packet.header(), passes.as_ref(), is_copy));
+        RelayActs { says, passes: spoiled.or(passes) }
     }
 
     /// What it passes on where a fault is planted; `None` for what it would without.
@@ -123,11 +128,12 @@ impl RelayProcess {
 
     /// What it says at once. What it has to say of how late market data comes waits, since the others say theirs first.
     fn says(&mut self) -> Vec<(Address, Keeping)> {
-        let Self { machine, has_copies, late, .. } = self;
+        let Self { machine, has_copies, late, mutation, .. } = self;
         let mut says = Vec::new();
         for (to, keeping) in machine.says() {
             match keeping {
                 Keeping::Late { .. } => *late = Some((to, keeping)),
+                Keeping::Mute { .. } if *mutation == Some(Mutation::MutesUnreported) => {}
                 // Nobody looks which relays bring packets.
                 Keeping::Mute { .. } | Keeping::View { .. } if !*has_copies => {}
                 keeping => says.push((to, keeping)),
