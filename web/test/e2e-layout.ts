@@ -392,7 +392,7 @@ async function watchesStill(watched: Watched): Promise<void> {
   await standsStill(watched);
   const shown = await watched.page.locator("#watch-body button").allTextContents();
   assert.equal(shown.length, 2);
-  for (const entry of shown) assert.match(entry, /\d %/u);
+  for (const entry of shown) assert.match(entry, /\d\s%/u);
 }
 
 /** The same on the view of this tab, whose figures have come by then. */

@@ -278,11 +278,14 @@ pub fn command() -> impl Strategy<Value = Command> {
         }),
         80 => linked().prop_map(|linked| Command::Order(OrderCommand::NewLinked(linked))),
         8 => exit().prop_map(|linked| Command::Order(OrderCommand::NewLinked(linked))),
-        24 => (account(), instrument_id(), amendment())
-            .prop_map(|(account, instrument, amendment)| Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment }))),
-        8 => (account(), instrument_id(), amendment()).prop_map(|(account, instrument, amendment)| {
-            let (amend, name) = (AmendOrder { account, instrument, amendment }, ClientOrderName::new("abc-2").unwrap());
-            Command::Order(OrderCommand::AmendNamed(NamedAmend { amend, name }))
+        24 => (account(), instrument_id(), amendment()).prop_map(|(account, instrument, amendment)| {
+            let amend = AmendOrder { account, instrument, amendment };
+            // Of some numbers, so that nothing more is drawn.
+            Command::Order(if amendment.client_order_id.0 % 4 == 3 {
+                OrderCommand::AmendNamed(NamedAmend { amend, name: ClientOrderName::new("abc-2").unwrap() })
+            } else {
+                OrderCommand::Amend(amend)
+            })
         }),
         6 => (account(), instrument_id(), name()).prop_map(|(account, instrument, client_order_id)| {
             Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
