@@ -273,7 +273,7 @@ mod tests {
             }
         }
         let mute = (22, Keeping::Mute { node: 3, by: 8, version: 9 });
-        assert_eq!(says(&mut machine, at(300), None), [mute.clone()]);
+        assert_eq!(says(&mut machine, at(300), None), std::slice::from_ref(&mute));
         assert_eq!(says(&mut machine, at(301), None), [], "not again at once");
         // Of another tree, by an unknown view and without a number nothing follows.
         for header in [header(8, 5), header(join(TREE, 5), 5), header(TREE, 0)] {
