@@ -72,13 +72,13 @@ class FakeVenue:
                 await socket.close()
                 return
             else:
-                answer = self.answer(asked)
+                replies = self.answer(asked)
                 if fate == "lose":
                     socket.transport.abort()
                     return
                 if fate == "doubt":
-                    answer["results"][1:] = [error(116)] * (len(answer["results"]) - 1)
-                await socket.send(json.dumps(answer | named))
+                    replies["results"][1:] = [error(116)] * (len(replies["results"]) - 1)
+                await socket.send(json.dumps(replies | named))
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         if asked["op"] == "many":
