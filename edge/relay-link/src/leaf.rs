@@ -1,18 +1,17 @@
 //! A receiver of a tree on a socket.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
-use walras_feed::channel::CHANNELS_MAX;
+use walras_feed::channel::{CHANNELS_MAX, held_until};
 use walras_feed::control::{Control, RelayFigures};
 use walras_feed::recall::RecallCounts;
+use walras_relay::copies::CopiesSettings;
 use walras_relay::keeping::Keeping;
-use walras_relay::packet::{Header, Packet, TreeKey};
+use walras_relay::packet::{Packet, TreeKey};
 use walras_relay::reader::Request;
-use walras_relay::relay::TAKE_OVER;
+use walras_relay::receiver_machine::{Newest, ReceiverMachine};
 
-use crate::late::LateReports;
 use crate::layout::Layout;
 use crate::look::{self, Looks, now_ns};
 use crate::relay_node::NodeCounts;
@@ -26,10 +25,13 @@ pub struct Leaf {
     received: Received,
     counts: NodeCounts,
     looks: Looks,
-    /// By channel: the greatest number of a packet. A packet with a greater one is a first copy.
-    newest: HashMap<u32, u64>,
-    /// Of a receiver that says how late market data comes.
-    late: Option<LateReports>,
+    /// A packet that is newer than all before in its channel is a first copy.
+    newest: Newest,
+    /// Of a receiver that says how late market data comes, and which relays bring nothing.
+    machine: Option<ReceiverMachine<SocketAddr>>,
+    /// Empty.
+    says: Vec<(SocketAddr, Keeping)>,
+    bytes: Vec<u8>,
     /// What a gateway asked the replicas for.
     recalls: RecallCounts,
 }
@@ -39,15 +41,26 @@ impl Leaf {
     #[must_use]
     pub fn new(socket: Socket, key: TreeKey) -> Self {
         let received = Received::by(&socket);
-        let (counts, recalls) = (NodeCounts::default(), RecallCounts::default());
-        Self { socket, key, received, counts, looks: Looks::new(), newest: HashMap::new(), late: None, recalls }
+        Self {
+            socket,
+            key,
+            received,
+            counts: NodeCounts::default(),
+            looks: Looks::new(),
+            newest: Newest::new(CHANNELS_MAX),
+            machine: None,
+            says: Vec::new(),
+            bytes: Vec::new(),
+            recalls: RecallCounts::default(),
+        }
     }
 
     /// It stands at this place of the last layer, and reports to the relay above how late market data comes: call [`Leaf::receive_held`]
     /// from now on.
     #[must_use]
     pub fn reporting(mut self, layout: &Layout, place: u32) -> Self {
-        self.late = Some(LateReports::of(layout, place));
+        let (of_tree, copies) = ((layout.tree_number, layout.hedge), CopiesSettings::default());
+        self.machine = Some(ReceiverMachine::new(&layout.tree, of_tree, place, &layout.nodes(), copies));
         self
     }
 
@@ -85,7 +98,7 @@ impl Leaf {
     pub fn figures(&self) -> RelayFigures {
         let NodeCounts { first, forged, malformed, no_room: others, .. } = self.counts;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
-        let late = self.late.as_ref().map_or(0, LateReports::late);
+        let late = self.machine.as_ref().map_or(0, ReceiverMachine::late);
         let recalls = self.recalls;
         let came = RelayFigures { first, forged, malformed, others, ..RelayFigures::default() };
         RelayFigures { transit_ns_p50, transit_ns_p99, late, recalls, ..came }
@@ -109,59 +122,49 @@ impl Leaf {
         clock: impl Fn() -> Option<u64>,
         mut with: impl FnMut(&Packet<'_>) -> bool,
     ) -> io::Result<usize> {
-        let Self { socket, key, received, counts, looks, newest, late, recalls: _ } = self;
+        let Self { socket, key, received, counts, looks, newest, machine, says, bytes, recalls: _ } = self;
         let count = received.receive(socket)?;
         // One look at the clocks for all that came together, once it is there.
-        let (now_ns, venue_ns) = (now_ns(), late.as_ref().and_then(|_| clock()));
+        let (now_ns, venue_ns) = (now_ns(), machine.as_ref().and_then(|_| clock()));
         let mut asked = None;
-        for (number, bytes) in received.packets().enumerate() {
-            match Packet::decode(bytes, key) {
-                Ok(packet) => {
-                    if let Some(Control::Look { question }) = Control::decode(&packet) {
-                        asked = received.source(number).map(|from| (question, packet.header().tree, from));
-                        continue;
-                    }
-                    let keeping = Keeping::decode(&packet);
-                    let source = received.source(number);
-                    if let Some(keeping) = keeping {
-                        match (late.as_mut(), source, keeping) {
-                            (Some(late), Some(source), Keeping::Ping { .. }) => late.asked(now_ns, source),
-                            (Some(late), _, Keeping::View { version, epoch, out }) => late.above.view(version, epoch, &out),
-                            _ => {}
-                        }
-                        continue;
-                    }
-                    if let (Some(late), Some(source)) = (late.as_mut(), source) {
-                        late.from(now_ns, source);
-                    }
-                    counts.first += 1;
-                    let skipped = newest_skips(newest, packet.header());
-                    if skipped.is_some() {
-                        looks.add(now_ns.saturating_sub(packet.header().sent_ns));
-                    }
-                    let is_first = with(&packet);
-                    if let (Some(late), Some(source)) = (late.as_mut(), source) {
-                        late.above.copy(now_ns, packet.header(), is_first, skipped.unwrap_or(0), source);
-                    }
-                    if let (true, Some(late), Some(venue_ns)) = (is_first, late.as_mut(), venue_ns) {
-                        late.first(venue_ns, packet.header());
-                    }
+        for (number, datagram) in received.packets().enumerate() {
+            let packet = match Packet::decode(datagram, key) {
+                Ok(packet) => packet,
+                Err(error) => {
+                    counts.refused(error);
+                    continue;
                 }
-                Err(error) => counts.refused(error),
+            };
+            let (header, source) = (packet.header(), received.source(number));
+            if let Some(Control::Look { question }) = Control::decode(&packet) {
+                asked = source.map(|from| (question, header.tree, from));
+                continue;
+            }
+            if let Some(keeping) = Keeping::decode(&packet) {
+                machine.iter_mut().for_each(|machine| machine.on_keeping(now_ns, source, &keeping));
+                continue;
+            }
+            counts.first += 1;
+            let skipped = newest.skips(header);
+            if skipped.is_some() {
+                looks.add(now_ns.saturating_sub(header.sent_ns));
+            }
+            let is_first = with(&packet);
+            let Some(machine) = machine else { continue };
+            if let Some(source) = source {
+                machine.on_packet(now_ns, source, header, is_first, skipped.unwrap_or(0));
+            }
+            if let (true, Some(venue_ns), Some(release_ns)) = (is_first, venue_ns, held_until(header)) {
+                machine.on_held(venue_ns, release_ns);
             }
         }
-        if let Some((keeping, tree, to)) = late.as_mut().and_then(|late| late.due(now_ns, venue_ns)) {
-            let mut bytes = Vec::new();
-            keeping.encode(tree, now_ns, key, &mut bytes);
-            // A relay that is gone does not hear it; the next report goes to another one.
-            let _ = socket.send_to(&bytes, to);
-        }
-        if let Some((says, tree, to)) = late.as_mut().and_then(|late| late.mute(now_ns)) {
-            for keeping in says {
-                let mut bytes = Vec::new();
-                keeping.encode(tree, now_ns, key, &mut bytes);
-                // It is said again.
-                let _ = socket.send_to(&bytes, to);
+        if let Some(machine) = machine {
+            machine.on_timer(now_ns, venue_ns, says);
+            for (to, keeping) in says.drain(..) {
+                bytes.clear();
+                keeping.encode(machine.tree_number(), now_ns, key, bytes);
+                // A relay that is gone does not hear it. It is said again, then to another one.
+                let _ = socket.send_to(bytes, to);
             }
         }
         if let Some((question, tree, to)) = asked
@@ -170,37 +173,5 @@ impl Leaf {
             look::answer(&self.socket, (tree, &self.key), (question, self.figures()), (now_ns, to));
         }
         Ok(count)
-    }
-}
-
-/// Where a packet is newer than all before in its channel: how many numbers it leaves out.
-fn newest_skips(newest: &mut HashMap<u32, u64>, header: &Header) -> Option<u64> {
-    let has_room = newest.len() < CHANNELS_MAX || newest.contains_key(&header.channel);
-    if header.packet == 0 || !has_room {
-        return None;
-    }
-    let last = newest.entry(header.channel).or_insert(0);
-    let before = *last;
-    *last = before.max(header.packet);
-    let ahead = header.packet.checked_sub(before).filter(|ahead| *ahead > 0)?;
-    // The first one of a channel, and of a sender that takes over, leave nothing out.
-    Some(if before == 0 || ahead >= TAKE_OVER { 0 } else { ahead - 1 })
-}
-
-#[cfg(test)]
-mod tests {
-    use walras_relay::packet::Kind;
-
-    use super::*;
-
-    #[test]
-    fn the_newest_packet_of_a_channel_says_what_it_leaves_out() {
-        let mut newest = HashMap::new();
-        let mut skips = |channel, packet| {
-            let (kind, count, tree, first, sent_ns, release_ns) = (Kind::Data, 1, 1, 1, 1, 1);
-            newest_skips(&mut newest, &Header { kind, count, channel, tree, packet, first, sent_ns, release_ns })
-        };
-        assert_eq!([5, 6, 9, 8, 9, 0].map(|packet| skips(1, packet)), [Some(0), Some(0), Some(2), None, None, None]);
-        assert_eq!((skips(2, 7), skips(1, 1 << 40), skips(1, (1 << 40) + 2)), (Some(0), Some(0), Some(1)));
     }
 }

@@ -9,8 +9,8 @@
 //! - [`KeeperNode`]: the sender's end of taking relays out and in again.
 //! - [`Lookout`]: asks all of them what came to them.
 //!
-//! *Deliberately absent*: who stands where, and what to do with a packet (`walras-relay`); what packets say (`walras-feed`); holding
-//! packets until their release time.
+//! *Deliberately absent*: who stands where, and what a node does with what arrives (`walras-relay`); what packets say (`walras-feed`);
+//! holding packets until their release time.
 //!
 //! *Invariants*
 //! - A node does not allocate for a packet, and copies none: what was received is what is sent.
@@ -21,9 +21,7 @@
 //!
 //! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527; `udp(7)`, `UDP_SEGMENT` and `UDP_GRO`.
 
-mod above;
 mod keeper_node;
-mod late;
 mod layout;
 mod leaf;
 mod look;

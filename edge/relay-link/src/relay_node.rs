@@ -4,17 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use walras_feed::channel::held_until;
 use walras_feed::control::{Control, RelayFigures};
-use walras_relay::copies::{Copies, CopiesSettings};
-use walras_relay::deadline::ReportSettings;
-use walras_relay::keeping::Keeping;
-use walras_relay::lateness::{Pieces, Reports};
-use walras_relay::live::{Views, split};
-use walras_relay::packet::{Header, Packet, PacketError, TreeKey};
-use walras_relay::relay::{Arrival, Relay};
-use walras_relay::watch::{Watch, WatchEffect, WatchSettings};
+use walras_relay::copies::CopiesSettings;
+use walras_relay::packet::{Packet, PacketError, TreeKey};
+use walras_relay::relay::Relay;
+use walras_relay::relay_machine::{Came, MachineSettings, RelayMachine};
 
-use crate::late::held_until;
 use crate::look::{self, Looks, now_ns};
 use crate::socket::{Outgoing, Received, Socket};
 
@@ -50,43 +46,17 @@ impl NodeCounts {
 #[derive(Debug)]
 pub struct RelayNode {
     socket: Socket,
-    relay: Relay,
-    /// Its number.
-    me: u32,
+    /// All that is decided is decided by it.
+    machine: RelayMachine<SocketAddr>,
     key: TreeKey,
-    /// All nodes of the tree, by number.
-    nodes: Vec<SocketAddr>,
     received: Received,
     outgoing: Outgoing,
-    children: Vec<u32>,
     counts: NodeCounts,
     looks: Looks,
-    views: Views,
-    watch: Watch,
-    /// Which relays above bring packets.
-    copies: Copies,
-    /// Who sent the newest view, with its version.
-    sender: Option<(SocketAddr, u64)>,
-    /// The version of the view that receivers below heard last, and when.
-    passed_view: (u64, u64),
     begun: Instant,
-    effects: Vec<WatchEffect>,
-    /// What receivers below say, and the pieces about which they may.
-    reports: Reports,
-    pieces: Pieces,
+    /// Of the last message.
+    bytes: Vec<u8>,
 }
-
-/// What is to be done once the packets of a step are passed on.
-#[derive(Debug, Default)]
-struct Asked {
-    look: Option<(u64, SocketAddr)>,
-    keeping: Vec<(Keeping, SocketAddr)>,
-}
-
-/// Messages about the tree that one step answers, of all that came together.
-const KEEPING_MAX: usize = 64;
-/// How often receivers hear a view again, some of whom may not have got it.
-const VIEW_AGAIN_NS: u64 = 1_000_000_000;
 
 impl RelayNode {
     /// A relay of a tree whose nodes have these addresses, by number. Its socket should wait for some milliseconds at most: between its
@@ -94,28 +64,17 @@ impl RelayNode {
     #[must_use]
     pub fn new(socket: Socket, relay: Relay, key: TreeKey, nodes: &[SocketAddr], seed: u64) -> Self {
         let (received, outgoing) = (Received::by(&socket), Outgoing::to(nodes, &socket));
-        let (me, views) = (relay.number(), Views::new(relay.tree()));
-        let copies = Copies::new(me, relay.tree().relays(), CopiesSettings::default());
+        let settings = MachineSettings { copies: CopiesSettings::default(), held_until, seed };
         Self {
             socket,
-            relay,
-            me,
+            machine: RelayMachine::new(relay, nodes.to_vec(), settings),
             key,
-            nodes: nodes.to_vec(),
             received,
             outgoing,
-            children: Vec::new(),
             counts: NodeCounts::default(),
             looks: Looks::new(),
-            views,
-            watch: Watch::new(me, WatchSettings::default(), seed),
-            copies,
-            sender: None,
-            passed_view: (0, 0),
             begun: Instant::now(),
-            effects: Vec::new(),
-            reports: Reports::new(ReportSettings::ROBUST, nodes.len()),
-            pieces: Pieces::default(),
+            bytes: Vec::new(),
         }
     }
 
@@ -143,7 +102,7 @@ impl RelayNode {
         let NodeCounts { first, hedged, copies, others, forged, malformed, no_room } = self.counts;
         let others = others + no_room;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
-        let (lost, not_taken) = (self.relay.lost(), self.outgoing.lost());
+        let (lost, not_taken) = (self.machine.relay().lost(), self.outgoing.lost());
         // It neither holds market data nor asks replicas for any.
         let came = RelayFigures { first, hedged, copies, others, forged, malformed, ..RelayFigures::default() };
         RelayFigures { lost, not_taken, transit_ns_p50, transit_ns_p99, ..came }
@@ -154,16 +113,17 @@ impl RelayNode {
         let count = self.received.receive(&self.socket)?;
         // One look at the clock for all that came together.
         let (now_ns, elapsed_ns) = if count > 0 { (now_ns(), self.elapsed_ns()) } else { (0, 0) };
-        let mut asked = Asked::default();
-        self.pass_on((now_ns, elapsed_ns), &mut asked);
+        let asked = self.pass_on(now_ns, elapsed_ns);
         let Self { socket, outgoing, received, .. } = self;
         outgoing.flush(socket, |number| received.packet(number as usize))?;
-        if let Some((question, to)) = asked.look
+        if let Some((question, to)) = asked
             && self.looks.may_answer(now_ns)
         {
-            look::answer(&self.socket, (self.relay.tree_number(), &self.key), (question, self.figures()), (now_ns, to));
+            let tree = self.machine.relay().tree_number();
+            look::answer(&self.socket, (tree, &self.key), (question, self.figures()), (now_ns, to));
         }
-        self.keep(asked.keeping);
+        self.machine.on_timer(self.elapsed_ns());
+        self.say();
         Ok(count)
     }
 
@@ -171,10 +131,11 @@ impl RelayNode {
         u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Gives the first copy of each packet to those below. The time of day, and that since the relay began.
-    fn pass_on(&mut self, (now_ns, elapsed_ns): (u64, u64), asked: &mut Asked) {
-        let Self { relay, me, key, nodes, received, outgoing, children, counts, looks, views, copies, pieces, .. } = self;
-        let hedge = relay.hedge();
+    /// Gives what came to the machine, and the first copy of each packet to those below. The time of day, and that since the relay began.
+    /// Who asks for figures, and the question.
+    fn pass_on(&mut self, now_ns: u64, elapsed_ns: u64) -> Option<(u64, SocketAddr)> {
+        let Self { machine, key, received, outgoing, counts, looks, .. } = self;
+        let mut asked = None;
         for (number, bytes) in (0..).zip(received.packets()) {
             let packet = match Packet::decode(bytes, key) {
                 Ok(packet) => packet,
@@ -183,129 +144,35 @@ impl RelayNode {
                     continue;
                 }
             };
-            let header = packet.header();
-            let (tree, epoch) = split(header.tree);
-            let arrival = relay.arrives(&Header { tree, ..*header });
-            if let (Arrival::First | Arrival::Copy | Arrival::TooOld, Some(live)) = (arrival, views.known(epoch)) {
-                let (source, packet) = (received.source(number as usize), (header.packet, hedge));
-                let is_from = |parent: u32| nodes.get(parent as usize) == source.as_ref();
-                copies.arrives(elapsed_ns, live, packet, arrival == Arrival::First, is_from);
-                copies.skipped(elapsed_ns, live, packet, relay.skipped());
-            }
-            match arrival {
-                Arrival::First => {
+            let source = received.source(number as usize);
+            match machine.on_packet(elapsed_ns, source, &packet) {
+                Came::First { to, is_hedged, .. } => {
                     counts.first += 1;
-                    looks.add(now_ns.saturating_sub(header.sent_ns));
-                    if let Some(release_ns) = held_until(header) {
-                        pieces.passed(release_ns, 0);
-                    }
-                    let live = views.of(epoch);
-                    let own = live.own_parent(*me, header.packet, hedge).and_then(|parent| nodes.get(parent as usize));
-                    counts.hedged += u64::from(own.is_some() && own != received.source(number as usize).as_ref());
-                    live.children(Some(*me), header.packet, hedge, children);
-                    children.drain(..).for_each(|child| outgoing.add(child, number));
+                    counts.hedged += u64::from(is_hedged);
+                    looks.add(now_ns.saturating_sub(packet.header().sent_ns));
+                    to.iter().for_each(|child| outgoing.add(*child, number));
                 }
-                Arrival::Copy | Arrival::TooOld => counts.copies += 1,
-                Arrival::NoRoom => counts.no_room += 1,
-                Arrival::NotOurs => match (received.source(number as usize), Control::decode(&packet), Keeping::decode(&packet)) {
-                    (from, Some(Control::Look { question }), _) => asked.look = from.map(|from| (question, from)),
-                    (Some(from), _, Some(keeping)) if asked.keeping.len() < KEEPING_MAX => asked.keeping.push((keeping, from)),
+                Came::Copy | Came::TooOld => counts.copies += 1,
+                Came::NoRoom => counts.no_room += 1,
+                Came::Kept => {}
+                Came::Other => match (source, Control::decode(&packet)) {
+                    (Some(from), Some(Control::Look { question })) => asked = Some((question, from)),
                     _ => counts.others += 1,
                 },
             }
         }
+        asked
     }
 
-    /// Answers what concerns the tree, and watches.
-    fn keep(&mut self, came: Vec<(Keeping, SocketAddr)>) {
-        let elapsed_ns = self.elapsed_ns();
-        for (keeping, from) in came {
-            match keeping {
-                Keeping::Ping { question } => self.say(&Keeping::Pong { question }, from),
-                Keeping::Pong { question } => self.watch.on_pong(elapsed_ns, question),
-                Keeping::View { version, epoch, out } => {
-                    if self.views.take(version, epoch, &out) {
-                        if self.sender.is_none_or(|(_, newest)| version >= newest) {
-                            self.sender = Some((from, version));
-                        }
-                        self.watch.set_view(elapsed_ns, self.views.newest());
-                        self.copies.set_view(self.views.newest());
-                        self.say(&Keeping::Taken { node: self.me, version }, from);
-                        self.pass_view(elapsed_ns, &Keeping::View { version, epoch, out }, version);
-                    }
-                }
-                Keeping::Mute { .. } => {
-                    // A receiver, which knows no sender.
-                    if let Some((to, _)) = self.sender {
-                        self.say(&keeping, to);
-                    }
-                }
-                Keeping::Late { node, samples } => self.reports.on_late(elapsed_ns, node, samples, &self.pieces),
-                Keeping::Taken { .. } | Keeping::Silent { .. } => self.counts.others += 1,
-            }
+    /// Sends what the machine has to say.
+    fn say(&mut self) {
+        let Self { socket, machine, key, bytes, .. } = self;
+        let tree = machine.relay().tree_number();
+        for (to, keeping) in machine.says() {
+            bytes.clear();
+            keeping.encode(tree, now_ns(), key, bytes);
+            // Who is gone is not there: that is what is asked.
+            let _ = socket.send_to(bytes, to);
         }
-        self.report(elapsed_ns);
-        self.report_mute(elapsed_ns);
-        if elapsed_ns < self.watch.wake_ns() {
-            return;
-        }
-        let mut effects = std::mem::take(&mut self.effects);
-        self.watch.on_timer(elapsed_ns, &mut effects);
-        for effect in effects.drain(..) {
-            match effect {
-                WatchEffect::Ping { node, question } => {
-                    if let Some(to) = self.nodes.get(node as usize) {
-                        self.say(&Keeping::Ping { question }, *to);
-                    }
-                }
-                WatchEffect::Report { node } => {
-                    if let Some((to, version)) = self.sender {
-                        self.say(&Keeping::Silent { node, version }, to);
-                    }
-                }
-            }
-        }
-        self.effects = effects;
-    }
-
-    /// Passes on what receivers below say.
-    fn report(&mut self, elapsed_ns: u64) {
-        let Some(samples) = self.reports.on_timer(elapsed_ns) else { return };
-        let parent = self.views.newest().reports_to(self.me).and_then(|parent| self.nodes.get(parent as usize).copied());
-        if let Some(to) = parent.or_else(|| self.sender.map(|(sender, _)| sender)) {
-            self.say(&Keeping::Late { node: self.me, samples }, to);
-        }
-    }
-
-    /// Says to the receivers of its block which view there is, now and then.
-    fn pass_view(&mut self, elapsed_ns: u64, view: &Keeping, version: u64) {
-        let (last, said_ns) = self.passed_view;
-        let is_said = version == last && elapsed_ns.saturating_sub(said_ns) < VIEW_AGAIN_NS;
-        if is_said || version != self.views.version() {
-            return;
-        }
-        let live = self.views.newest();
-        for receiver in live.reporters(self.me).iter().filter(|node| live.is_receiver(**node)) {
-            if let Some(to) = self.nodes.get(*receiver as usize) {
-                self.say(view, *to);
-            }
-        }
-        self.passed_view = (version, elapsed_ns);
-    }
-
-    /// Says to the sender which relays above bring nothing.
-    fn report_mute(&mut self, elapsed_ns: u64) {
-        let (mut mute, by) = (Vec::new(), self.me);
-        self.copies.on_timer(elapsed_ns, &mut mute);
-        if let Some((to, version)) = self.sender {
-            mute.iter().for_each(|node| self.say(&Keeping::Mute { node: *node, by, version }, to));
-        }
-    }
-
-    fn say(&self, keeping: &Keeping, to: SocketAddr) {
-        let mut bytes = Vec::new();
-        keeping.encode(self.relay.tree_number(), now_ns(), &self.key, &mut bytes);
-        // Who is gone is not there: that is what is asked.
-        let _ = self.socket.send_to(&bytes, to);
     }
 }

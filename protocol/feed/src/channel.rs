@@ -1,5 +1,6 @@
 //! Channels: one market in one view, or the snapshots of all markets in one view.
 
+use walras_relay::packet::{Header, Kind};
 use walras_types::limits::{BATCH_MARKETS_MAX, INSTRUMENTS_MAX};
 use walras_types::{BatchMarketId, InstrumentId};
 
@@ -147,6 +148,13 @@ impl ChannelId {
     }
 }
 
+/// The release time of a packet that is held until then; `None` for heartbeats, and for snapshots, which may be known when they are sent.
+#[must_use]
+pub fn held_until(header: &Header) -> Option<u64> {
+    let is_news = || ChannelId::new(header.channel).is_some_and(|channel| !channel.is_of_snapshots());
+    (header.kind == Kind::Data && header.release_ns > 0 && is_news()).then_some(header.release_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -177,6 +185,23 @@ mod tests {
             assert_eq!(ChannelId::new(snapshots.get()), Some(snapshots));
         }
         assert_eq!((ChannelId::new(5), ChannelId::new(0x0500_0000)), (None, None));
+    }
+
+    #[test]
+    fn news_alone_is_held() {
+        let news = ChannelId::instrument(View::Top, InstrumentId(5));
+        let held = |channel, kind, release_ns| {
+            let (count, tree, packet, first, sent_ns) = (1, 1, 1, 1, 1);
+            held_until(&Header { kind, count, channel, tree, packet, first, sent_ns, release_ns })
+        };
+        assert_eq!(held(news.get(), Kind::Data, 7), Some(7));
+        let not_held = [
+            held(news.get(), Kind::Data, 0),
+            held(news.get(), Kind::Heartbeat, 7),
+            held(news.snapshots_of(Trees::ONE).get(), Kind::Data, 7),
+            held(0, Kind::Data, 7),
+        ];
+        assert_eq!(not_held, [None; 4]);
     }
 
     #[test]

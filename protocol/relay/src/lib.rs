@@ -3,7 +3,9 @@
 //!
 //! - [`tree`]: how deep and how wide a tree is, and who sends which packet to whom.
 //! - [`packet`]: the frame that travels, once made and never changed on the way: messages of one channel, numbered without gaps.
-//! - [`relay`]: a relay: the first copy of a packet goes on to its children, further copies end.
+//! - [`relay`]: which packets were at a relay: the first copy goes on to its children, further copies end.
+//! - [`relay_machine`]: all that a relay does. Its hosts are sockets and simulations.
+//! - [`receiver_machine`]: what a receiver says to the tree.
 //! - [`reader`]: a receiver's end: messages in order, each once, whatever was lost, doubled or reordered.
 //! - [`rewinder`]: the latest messages of a channel, for readers that missed some; [`fresh`]: which of their requests are answered in full;
 //!   [`kept`]: how much is kept of all channels together.
@@ -57,7 +59,9 @@ pub mod pacing;
 pub mod packet;
 mod ranked;
 pub mod reader;
+pub mod receiver_machine;
 pub mod relay;
+pub mod relay_machine;
 pub mod rewinder;
 mod thinned;
 pub mod tree;

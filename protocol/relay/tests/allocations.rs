@@ -3,11 +3,13 @@
 //! runner allocate when they like. A program of its own, because it has another allocator.
 
 use walras_allocations::{Counting, allocations_of};
-use walras_relay::copies::{Copies, CopiesSettings};
-use walras_relay::live::{Views, join, split};
+use walras_relay::copies::CopiesSettings;
+use walras_relay::keeping::Keeping;
+use walras_relay::live::join;
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::{Reader, ReaderSettings};
-use walras_relay::relay::{Arrival, Relay, RelaySettings};
+use walras_relay::relay::{Relay, RelaySettings};
+use walras_relay::relay_machine::{Came, MachineSettings, RelayMachine};
 use walras_relay::tree::Tree;
 
 #[global_allocator]
@@ -43,36 +45,35 @@ fn the_counter_counts() {
     assert_eq!(allocations_of(|| drop(std::hint::black_box(Box::new(5)))), 1);
 }
 
-/// As a relay's node does with what it received: first copies go on to their children by the view that they name, further ones and
-/// forged ones end.
+/// First copies go on to their children by the view that they name, further ones and forged ones end.
 #[test]
 fn a_relay_allocates_nothing_per_packet() {
     let tree = Tree::of_layers(vec![10, 10, 100]).expect("layers that grow");
     let settings =
         RelaySettings { layer: 1, place: 3, tree: TREE, hedge: HEDGE, packets_remembered: 1 << 12, channels_max: 1 << 10 };
-    let (mut relay, mut views, key) = (Relay::new(tree.clone(), settings), Views::new(&tree), key());
-    let me = relay.number();
-    let mut above = Copies::new(me, tree.relays(), CopiesSettings::default());
-    assert!(views.take(1, EPOCH, &[5].into()), "a view without one of them");
-    let (mut children, mut passed_on, mut copies, mut forged) = (Vec::with_capacity(64), 0_u64, 0_u64, 0_u64);
+    let held_until = |header: &Header| Some(1 + 50_000 * header.packet);
+    let of_machine = MachineSettings { copies: CopiesSettings::default(), held_until, seed: 1 };
+    let (mut machine, key) = (RelayMachine::new(Relay::new(tree, settings), (0..120).collect(), of_machine), key());
+    let (mut view, sender) = (Vec::new(), 200_u32);
+    Keeping::View { version: 1, epoch: EPOCH, out: [5].into() }.encode(TREE, 9, &key, &mut view);
+    let view = Packet::decode(&view, &key).expect("a view without one of them");
+    assert_eq!(machine.on_packet(0, Some(sender), &view), Came::Kept);
+    assert_eq!(machine.says().count(), 1 + 10, "the sender and ten receivers hear of the view");
+    machine.on_timer(0);
+    assert_eq!(machine.says().count(), 1, "its sibling is asked");
+    let (mut passed_on, mut copies, mut forged) = (0_u64, 0_u64, 0_u64);
     let mut take = |bytes: &[u8]| {
         let Ok(packet) = Packet::decode(bytes, &key) else {
             forged += 1;
             return;
         };
-        let header = packet.header();
-        let (tree, epoch) = split(header.tree);
-        let (arrival, live) = (relay.arrives(&Header { tree, ..*header }), views.of(epoch));
-        above.arrives(0, live, (header.packet, HEDGE), arrival == Arrival::First, |parent| parent == 1);
-        match arrival {
-            Arrival::First => {
-                std::hint::black_box(live.own_parent(me, header.packet, HEDGE));
-                live.children(Some(me), header.packet, HEDGE, &mut children);
-                passed_on += children.drain(..).count() as u64;
-            }
-            Arrival::Copy | Arrival::TooOld => copies += 1,
-            Arrival::NotOurs | Arrival::NoRoom => panic!("all are of this tree, and of its channels"),
+        match machine.on_packet(0, Some(1), &packet) {
+            Came::First { to, .. } => passed_on += to.len() as u64,
+            Came::Copy | Came::TooOld => copies += 1,
+            other => panic!("all are of this tree, and of its channels: {other:?}"),
         }
+        machine.on_timer(0);
+        assert_eq!(machine.says().count(), 0);
     };
     // Each channel's memory comes with its first packet.
     packets(1, CHANNELS.into()).iter().for_each(|bytes| take(bytes));

@@ -176,6 +176,12 @@ mutations! {
     RelayPassesCopies,
     /// A relay sends no hedges after it got a view without some relays.
     RelayDropsHedges,
+    /// A relay passes packets on by the newest view that it knows, whichever one they name.
+    RelayPassesByNewestView,
+    /// A leader's keeper takes no relay out for its silence.
+    KeeperMissesSilence,
+    /// Relays and leaf gateways do not say which relays bring nothing.
+    MutesUnreported,
     /// Relays report that market data comes later to the leaf gateways below them than these say.
     RelayExaggerates,
     /// A replica that is asked for messages of the binary feed answers with the ones before them, under the numbers that were asked
@@ -237,6 +243,9 @@ impl Mutation {
             Self::SealsUnchecked
                 | Self::RelayPassesCopies
                 | Self::RelayDropsHedges
+                | Self::RelayPassesByNewestView
+                | Self::KeeperMissesSilence
+                | Self::MutesUnreported
                 | Self::RelayExaggerates
                 | Self::RewinderShifts
                 | Self::OutletEarly

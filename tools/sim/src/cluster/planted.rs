@@ -136,7 +136,8 @@ fn settings(mutation: Mutation) -> Settings {
         mutation: Some(mutation),
         ..PLAIN
     };
-    if mutation == Mutation::ForgetEndOfTail { Settings { safety_ns: None, tempo: Some(Tempo::Calm), ..planted } } else { planted }
+    let is_calm = matches!(mutation, Mutation::ForgetEndOfTail | Mutation::MutesUnreported);
+    if is_calm { Settings { safety_ns: None, tempo: Some(Tempo::Calm), ..planted } } else { planted }
 }
 
 fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>) {
@@ -208,7 +209,8 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::FeedIndicatesMore => (&["feed"], 1..=20),
         Mutation::SealsUnchecked => (&["seals"], 1..=5),
         Mutation::RelayPassesCopies => (&["relays"], 1..=5),
-        Mutation::RelayDropsHedges => (&["relays"], 1..=20),
+        Mutation::RelayDropsHedges | Mutation::RelayPassesByNewestView => (&["relays"], 1..=20),
+        Mutation::KeeperMissesSilence | Mutation::MutesUnreported => (&["relays out"], 1..=20),
         Mutation::RelayExaggerates => (&["lateness"], 1..=5),
         Mutation::RewinderShifts => (&["readers"], 1..=20),
         Mutation::OutletEarly => (&["release"], 1..=5),

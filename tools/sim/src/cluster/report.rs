@@ -251,6 +251,8 @@ report! {
     packets_passed,
     /// Layers whose nodes all passed a packet on, so that its copies were counted.
     layers_judged,
+    /// Milliseconds in which a keeper had to have taken out a relay that was silent.
+    silent_relays_judged,
     /// Messages that readers below relays handed out.
     messages_read,
     /// Requests of these readers for messages that they missed.

@@ -659,6 +659,7 @@ impl World {
             report.with_two_trees = u64::from(overlay.has_two_trees());
             [report.surges, report.surge_packets, report.overflowed] = overlay.surge_counts();
             report.late_samples = checks.late_sample_count();
+            report.silent_relays_judged = checks.silent_relays_judged();
             report.faults += overlay.faults();
         }
         self.report.late = checks.late_count();

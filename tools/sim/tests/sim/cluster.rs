@@ -297,6 +297,7 @@ fn readers_below_relays_have_the_venues_books_whatever_fails() {
     assert!(sum.late_samples >= 5 * sum.with_relays, "{} samples of lateness test little", sum.late_samples);
     assert!(sum.messages_recalled > 0, "no leaf gateway got anything from a replica");
     assert!(sum.relay_mute_views > 0, "no relay that forwards nothing was found");
+    assert!(sum.silent_relays_judged > 0, "no relay was silent for long under one keeper");
     for (what, count, least) in [
         ("relays killed", sum.relay_crashes, 2),
         ("relays that stood still", sum.relay_stalls, 2),

@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_random::Random;
-use walras_relay::copies::{Copies, CopiesSettings};
+use walras_relay::copies::CopiesSettings;
 use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
 use walras_relay::keeping::Keeping;
-use walras_relay::live::{Live, Views, join, split};
+use walras_relay::live::{Live, join};
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::{Reader, ReaderSettings};
-use walras_relay::relay::{Arrival, Relay, RelaySettings};
+use walras_relay::receiver_machine::{Newest, ReceiverMachine};
+use walras_relay::relay::{Relay, RelaySettings};
+use walras_relay::relay_machine::{Came, MachineSettings, RelayMachine};
 use walras_relay::tree::Tree;
-use walras_relay::watch::{Watch, WatchEffect, WatchSettings};
 
 const CHANNEL: u32 = 2;
 const TREE: u32 = 1;
@@ -36,19 +37,6 @@ pub(crate) enum Planted {
     KeepsNobodyOut,
 }
 
-pub(crate) struct RelayNode {
-    relay: Relay,
-    views: Views,
-    watch: Watch,
-    copies: Copies,
-}
-
-/// What a receiver knows of the relays above it.
-struct Above {
-    views: Views,
-    copies: Copies,
-}
-
 pub(crate) struct World {
     pub(crate) tree: Tree,
     hedge: u32,
@@ -59,7 +47,7 @@ pub(crate) struct World {
     keeper: Keeper,
     /// By which the sender sends.
     pub(crate) live: Live,
-    relays: BTreeMap<u32, RelayNode>,
+    relays: BTreeMap<u32, RelayMachine<To>>,
     pub(crate) dead: BTreeSet<u32>,
     /// Relays that stand still, and what waits in their sockets.
     stalled: BTreeMap<u32, VecDeque<(To, Vec<u8>)>>,
@@ -73,7 +61,8 @@ pub(crate) struct World {
     pub(crate) cut: BTreeSet<(u32, u32)>,
     pub(crate) readers: Vec<Reader>,
     read: Vec<u64>,
-    above: Vec<Above>,
+    /// What each receiver says to the tree, and the newest packet that it has.
+    receivers: Vec<(ReceiverMachine<To>, Newest)>,
     under_way: BTreeMap<(u64, u64), (To, To, Vec<u8>)>,
     sent: u64,
     packets: u64,
@@ -82,9 +71,13 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(tree: &Tree, hedge: u32, planted: Planted, seed: u64) -> Self {
-        let relays = (0..tree.relays()).map(|node| (node, relay_node(tree, hedge, node, seed))).collect();
+        let relays = (0..tree.relays()).map(|node| (node, machine(tree, hedge, node, seed))).collect();
         let receivers = *tree.layers().last().expect("a tree has layers") as usize;
-        let above = |node| Above { views: Views::new(tree), copies: copies(tree, node) };
+        let addresses: Vec<To> = (0..tree.relays()).map(Some).collect();
+        let receiver = |place| {
+            let of_tree = (TREE, hedge);
+            (ReceiverMachine::new(tree, of_tree, place, &addresses, CopiesSettings::default()), Newest::new(1))
+        };
         Self {
             hedge,
             planted,
@@ -102,7 +95,7 @@ impl World {
             cut: BTreeSet::new(),
             readers: (0..receivers).map(|_| Reader::new(CHANNEL, 1, READER)).collect(),
             read: vec![0; receivers],
-            above: (tree.relays()..).take(receivers).map(above).collect(),
+            receivers: (0..).take(receivers).map(receiver).collect(),
             under_way: BTreeMap::new(),
             sent: 0,
             packets: 0,
@@ -114,7 +107,7 @@ impl World {
     /// A relay that starts again, with nothing in memory.
     pub(crate) fn start(&mut self, node: u32) {
         self.dead.remove(&node);
-        self.relays.insert(node, relay_node(&self.tree, self.hedge, node, self.now_ns));
+        self.relays.insert(node, machine(&self.tree, self.hedge, node, self.now_ns));
     }
 
     /// A relay stands still: what comes waits in its socket.
@@ -124,7 +117,7 @@ impl World {
 
     /// Whether a relay knows the view by which packets go.
     pub(crate) fn knows_view(&self, node: u32) -> bool {
-        self.relays[&node].views.of(self.live.epoch()) == &self.live
+        self.relays[&node].views().of(self.live.epoch()) == &self.live
     }
 
     /// It goes on with what it knew, first with what waited.
@@ -195,21 +188,16 @@ impl World {
             Some(node) if self.dead.contains(&node) => {}
             Some(node) if node >= self.tree.relays() => {
                 let at = (node - self.tree.relays()) as usize;
-                let (read, reader, Above { views, copies }) = (&mut self.read[at], &mut self.readers[at], &mut self.above[at]);
+                let (read, reader, (machine, newest)) = (&mut self.read[at], &mut self.readers[at], &mut self.receivers[at]);
                 if let Some(keeping) = Keeping::decode(&packet) {
-                    let Keeping::View { version, epoch, out } = keeping else { panic!("{keeping:?} is not for a receiver") };
-                    if views.take(version, epoch, &out) {
-                        copies.set_view(views.newest());
-                    }
+                    assert!(matches!(keeping, Keeping::View { .. }), "{keeping:?} is not for a receiver");
+                    machine.on_keeping(self.now_ns, Some(from), &keeping);
                     return;
                 }
                 let before = reader.counts().copies;
                 reader.packet(self.now_ns, &packet, |_| *read += 1);
                 let (header, is_first) = (packet.header(), reader.counts().copies == before);
-                if let Some(live) = views.known(split(header.tree).1) {
-                    let packet = (header.packet, self.hedge);
-                    copies.arrives(self.now_ns, live, packet, is_first, |relay| from == Some(relay));
-                }
+                machine.on_packet(self.now_ns, from, header, is_first, newest.skips(header).unwrap_or(0));
             }
             Some(node) => self.at_relay(node, from, &packet, bytes),
         }
@@ -228,38 +216,30 @@ impl World {
     }
 
     fn at_relay(&mut self, node: u32, from: To, packet: &Packet<'_>, bytes: &[u8]) {
-        let now_ns = self.now_ns;
-        let RelayNode { relay, views, watch, copies } = self.relays.get_mut(&node).expect("a relay of the tree");
-        let header = packet.header();
-        let (number, epoch) = split(header.tree);
-        match Keeping::decode(packet) {
-            None => {
-                let mut children = Vec::new();
-                let is_first = relay.arrives(&Header { tree: number, ..*header }) == Arrival::First;
-                if let Some(live) = views.known(epoch) {
-                    let packet = (header.packet, self.hedge);
-                    copies.arrives(now_ns, live, packet, is_first, |parent| from == Some(parent));
-                    copies.skipped(now_ns, live, packet, relay.skipped());
-                }
-                if is_first && !self.mute.contains(&node) {
-                    views.of(epoch).children(Some(node), header.packet, self.hedge, &mut children);
-                }
+        let is_view = || matches!(Keeping::decode(packet), Some(Keeping::View { .. }));
+        if self.planted == Planted::UsesViewsThatNobodyKnows && is_view() {
+            return;
+        }
+        let machine = self.relays.get_mut(&node).expect("a relay of the tree");
+        match machine.on_packet(self.now_ns, Some(from), packet) {
+            Came::First { to, .. } if !self.mute.contains(&node) => {
+                let children = to.to_vec();
                 children.into_iter().for_each(|child| self.send(Some(node), Some(child), bytes));
             }
-            Some(Keeping::Ping { question }) => self.say(Some(node), from, &Keeping::Pong { question }),
-            Some(Keeping::Pong { question }) => watch.on_pong(now_ns, question),
-            Some(Keeping::View { version, epoch, out }) => {
-                if self.planted != Planted::UsesViewsThatNobodyKnows && views.take(version, epoch, &out) {
-                    watch.set_view(now_ns, views.newest());
-                    copies.set_view(views.newest());
-                    let live = views.newest();
-                    let receivers: Vec<u32> = live.reporters(node).iter().copied().filter(|node| live.is_receiver(*node)).collect();
-                    self.say(Some(node), None, &Keeping::Taken { node, version });
-                    let view = Keeping::View { version, epoch, out };
-                    receivers.into_iter().for_each(|receiver| self.say_of_copies(Some(node), Some(receiver), &view));
-                }
+            Came::First { .. } | Came::Copy | Came::TooOld | Came::Kept => {}
+            other @ (Came::NoRoom | Came::Other) => panic!("{other:?}: nothing such is sent to a relay"),
+        }
+        self.relay_says(node);
+    }
+
+    /// Sends what a relay has to say.
+    fn relay_says(&mut self, node: u32) {
+        let says: Vec<(To, Keeping)> = self.relays.get_mut(&node).expect("a relay of the tree").says().collect();
+        for (to, keeping) in says {
+            match keeping {
+                Keeping::View { .. } | Keeping::Mute { .. } => self.say_of_copies(Some(node), to, &keeping),
+                _ => self.say(Some(node), to, &keeping),
             }
-            Some(other) => panic!("{other:?} is not for a relay"),
         }
     }
 
@@ -306,39 +286,25 @@ impl World {
                 for sibling in (0..self.tree.relays()).filter(|sibling| *sibling != node) {
                     self.say(Some(node), None, &Keeping::Silent { node: sibling, version: 0 });
                 }
-                let version = self.relays[&node].views.version();
+                let version = self.relays[&node].views().version();
                 for above in 0..node {
                     self.say_of_copies(Some(node), None, &Keeping::Mute { node: above, by: node, version });
                 }
             }
-            let mut effects = Vec::new();
-            self.relays.get_mut(&node).expect("a relay of the tree").watch.on_timer(self.now_ns, &mut effects);
-            for effect in effects {
-                match effect {
-                    WatchEffect::Ping { node: sibling, question } => {
-                        self.say(Some(node), Some(sibling), &Keeping::Ping { question });
-                    }
-                    WatchEffect::Report { node: sibling } => {
-                        self.say(Some(node), None, &Keeping::Silent { node: sibling, version: 0 });
-                    }
-                }
-            }
+            self.relays.get_mut(&node).expect("a relay of the tree").on_timer(self.now_ns);
+            self.relay_says(node);
         }
     }
 
-    /// Relays and receivers say which relays above bring them nothing.
+    /// Receivers say which relays above bring them nothing.
     fn report_mute(&mut self) {
-        let (dead, stalled, now_ns, first) = (&self.dead, &self.stalled, self.now_ns, self.tree.relays());
-        let relays = self.relays.iter_mut().filter(|(node, _)| !dead.contains(*node) && !stalled.contains_key(*node));
-        let relays = relays.map(|(node, RelayNode { views, copies, .. })| (*node, views, copies));
-        let receivers = (first..).zip(&mut self.above).map(|(node, Above { views, copies })| (node, views, copies));
-        let mut says = Vec::new();
-        for (by, views, copies) in relays.chain(receivers) {
-            let (mut mute, version) = (Vec::new(), views.version());
-            copies.on_timer(now_ns, &mut mute);
-            says.extend(mute.into_iter().map(|node| (by, Keeping::Mute { node, by, version })));
+        let mut all = Vec::new();
+        for (node, (machine, _)) in (self.tree.relays()..).zip(&mut self.receivers) {
+            let mut says = Vec::new();
+            machine.on_timer(self.now_ns, None, &mut says);
+            all.extend(says.into_iter().map(|(to, keeping)| (node, to, keeping)));
         }
-        says.into_iter().for_each(|(by, keeping)| self.say_of_copies(Some(by), None, &keeping));
+        all.into_iter().for_each(|(node, to, keeping)| self.say_of_copies(Some(node), to, &keeping));
     }
 
     pub(crate) fn run_ms(&mut self, ms: u64) {
@@ -353,18 +319,15 @@ impl World {
     }
 }
 
-fn relay_node(tree: &Tree, hedge: u32, node: u32, seed: u64) -> RelayNode {
+fn machine(tree: &Tree, hedge: u32, node: u32, seed: u64) -> RelayMachine<To> {
     let (mut layer, mut place) = (0, node);
     while place >= tree.layers()[layer] {
         place -= tree.layers()[layer];
         layer += 1;
     }
     let settings = RelaySettings { layer, place, tree: TREE, hedge, packets_remembered: 4_096, channels_max: 4 };
-    let (relay, views) = (Relay::new(tree.clone(), settings), Views::new(tree));
-    let watch = Watch::new(node, WatchSettings::default(), seed ^ u64::from(node) << 40);
-    RelayNode { relay, views, watch, copies: copies(tree, node) }
-}
-
-fn copies(tree: &Tree, node: u32) -> Copies {
-    Copies::new(node, tree.relays(), CopiesSettings::default())
+    let nodes: u32 = tree.layers().iter().sum();
+    let seed = seed ^ u64::from(node) << 40;
+    let of_machine = MachineSettings { copies: CopiesSettings::default(), held_until: |_| None, seed };
+    RelayMachine::new(Relay::new(tree.clone(), settings), (0..nodes).map(Some).collect(), of_machine)
 }

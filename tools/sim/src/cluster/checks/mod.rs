@@ -26,7 +26,8 @@
 //! | `watermarks.rs` | with fair access, no gateway sends an order from before its watermark, unless its clock was set back, and no replica promises more than the leaf gateways below it |
 //! | `leaves.rs` | what a leaf gateway has sent of an order goes to each replica above it, with the same number and stamp, until it is answered |
 //! | `readers.rs` | readers below the relay tree get each message once and in order, and have the venue's books after each packet |
-//! | `relays.rs` | no relay passes a packet on twice, and each node is sent as many copies as hedging asks for |
+//! | `relays.rs` | no relay passes a packet on twice, or by another view than it knows for it, and each node is sent as many copies as hedging asks for |
+//! | `outs.rs` | a keeper that runs leaves no relay in that is silent, or forwards nothing while nothing else fails |
 //! | `lateness.rs` | leaders hear of no longer delay of market data than a receiver saw, unless a relay lies, and the delay in the log stays within its bounds |
 //! | `releases.rs` | with fair access, market data is published at the same entries and released at the same instant at all replicas, by nobody before it |
 //! | `instants.rs` | with fair access and the venue's time known, nobody releases market data before t_M + d_h by the true time, however wrong the leader's clock is |
@@ -55,6 +56,7 @@ mod leaves;
 mod limits;
 mod linear;
 mod links;
+mod outs;
 mod overlay;
 mod priority;
 mod progress;
@@ -100,6 +102,7 @@ use crate::common::checks::{Checked, Violation};
 pub(crate) use durable::check as check_durable;
 pub(crate) use hold::{HoldCounts, Stamped};
 pub(crate) use instants::Proposal;
+pub(crate) use outs::KeeperSeen;
 pub(crate) use progress::check as check_progress;
 pub(crate) use readers::Reading;
 pub(crate) use relays::View;
@@ -135,6 +138,7 @@ pub(crate) struct Checks {
     /// Readers below the relay tree.
     readers_below: readers::Readers,
     relays: relays::Relays,
+    outs: outs::Outs,
     lateness: lateness::Pieces,
     /// Messages that left leaf gateways.
     outlet_releases: u64,
@@ -209,6 +213,7 @@ impl Checks {
             feed: feed::Feed::default(),
             readers_below: readers::Readers::default(),
             relays: relays::Relays::default(),
+            outs: outs::Outs::default(),
             lateness: lateness::Pieces::default(),
             outlet_releases: 0,
             holds_feed: false,

@@ -8,7 +8,7 @@ use walras_relay::packet::Header;
 use walras_types::LogIndex;
 
 use super::readers::Readers;
-use super::{Checks, Reading, View};
+use super::{Checks, KeeperSeen, Reading, View};
 use crate::cluster::places::replica_id;
 use crate::common::checks::Violation;
 
@@ -21,10 +21,26 @@ impl Checks {
         self.relays.on_sent(header, view, hedge);
     }
 
+    /// A life of a relay says that it knows a view.
+    pub(crate) fn on_view_taken(&mut self, life: u64, version: u64, epoch: u16, out: &BTreeSet<u32>) {
+        self.relays.on_taken(life, version, epoch, out);
+    }
+
     /// A relay passes a packet on, by a view without the relays `out`.
     pub(crate) fn on_packet_passed(&mut self, header: &Header, relay: (u32, u64), out: &BTreeSet<u32>, children: &[u32]) {
         let checked = self.relays.on_passed(header, relay, out, children);
         self.note(checked);
+    }
+
+    /// A keeper does what it is time for.
+    pub(crate) fn on_keeper(&mut self, now_ns: u64, keeper: &KeeperSeen) {
+        let checked = self.outs.on_keeper(now_ns, keeper);
+        self.note(checked);
+    }
+
+    /// How often a relay was looked at that was silent for a second.
+    pub(crate) fn silent_relays_judged(&self) -> u64 {
+        self.outs.judged()
     }
 
     /// Somebody took a packet that was cut or forged on its way.

@@ -1,9 +1,11 @@
-//! Relays of market data: no relay passes a packet on twice in one life. Once all nodes of a layer have passed a packet on, each
-//! node of the next layer has been sent as many copies as hedging asks for.
+//! Relays of market data: no relay passes a packet on twice in one life, nor by another view than the packet's, where it has said that it
+//! knows that one. Once all nodes of a layer have passed a packet on, each node of the next layer has been sent as many copies as hedging
+//! asks for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
+use walras_relay::live::split;
 use walras_relay::packet::Header;
 
 use crate::common::checks::{Checked, Violation};
@@ -11,6 +13,8 @@ use crate::common::checks::{Checked, Violation};
 const CHECK: &str = "relays";
 /// Packets that are remembered.
 const PACKETS_MAX: usize = 8_192;
+/// Views of a life of a relay that are remembered, fewer than a relay remembers itself.
+const VIEWS_MAX: usize = 4;
 
 /// The nodes of a tree by one of its views.
 #[derive(Debug)]
@@ -29,6 +33,8 @@ type Name = (u32, u64, u32);
 pub(super) struct Relays {
     packets: BTreeMap<Name, Passage>,
     order: VecDeque<Name>,
+    /// By life of a relay: the views that it has said it knows, by version, each with its epoch and the relays that are out.
+    known: BTreeMap<u64, BTreeMap<u64, (u16, BTreeSet<u32>)>>,
     /// Lives of relays that passed a packet on.
     passed: u64,
     judged: u64,
@@ -75,6 +81,27 @@ impl Relays {
         self.packets.insert(name, Passage { view: Rc::clone(view), copies: hedge + 1, lives, passed, sent, is_odd: false });
     }
 
+    /// A relay says that it knows a view.
+    pub(super) fn on_taken(&mut self, life: u64, version: u64, epoch: u16, out: &BTreeSet<u32>) {
+        let known = self.known.entry(life).or_default();
+        // A relay does not look at a view again that it knows.
+        if known.get(&version).is_some_and(|(of, _)| *of == epoch) {
+            return;
+        }
+        known.retain(|_, (of, _)| *of != epoch);
+        known.insert(version, (epoch, out.clone()));
+        if known.len() > VIEWS_MAX {
+            known.pop_first();
+        }
+    }
+
+    /// Whether a relay passes a packet on by another view than the packet's, which it knows. All know the one of epoch 0.
+    fn is_by_another(&self, header: &Header, life: u64, out: &BTreeSet<u32>) -> bool {
+        let (_, epoch) = split(header.tree);
+        let known = || self.known.get(&life)?.values().find(|(of, _)| *of == epoch).map(|(_, known)| known);
+        if epoch == 0 { !out.is_empty() } else { known().is_some_and(|known| known != out) }
+    }
+
     /// A relay passes a packet on, by a view without the relays `out`.
     pub(super) fn on_passed(
         &mut self,
@@ -83,11 +110,14 @@ impl Relays {
         out: &BTreeSet<u32>,
         children: &[u32],
     ) -> Checked {
-        let Some(passage) = self.packets.get_mut(&name(header)) else { return Ok(()) };
         let says = |what: String| {
             let detail = format!("packet {} of channel {} by tree {:#x}: {what}", header.packet, header.channel, header.tree);
             Err(Violation::new(CHECK, detail))
         };
+        if self.is_by_another(header, life, out) {
+            return says(format!("relay {relay} passes it on by a view without {out:?}, and knows another one for it"));
+        }
+        let Some(passage) = self.packets.get_mut(&name(header)) else { return Ok(()) };
         self.passed += 1;
         if !passage.lives.insert(life) {
             return says(format!("relay {relay} passes it on again"));
@@ -119,12 +149,37 @@ impl Relays {
 
 #[cfg(test)]
 mod tests {
+    use walras_relay::live::join;
     use walras_relay::packet::Kind;
 
     use super::*;
 
+    const EPOCH: u16 = 7;
+
     fn header(packet: u64) -> Header {
-        Header { kind: Kind::Data, count: 1, channel: 1, tree: 1, packet, first: 1, sent_ns: 0, release_ns: 0 }
+        Header { kind: Kind::Data, count: 1, channel: 1, tree: join(1, EPOCH), packet, first: 1, sent_ns: 0, release_ns: 0 }
+    }
+
+    #[test]
+    fn a_relay_that_passes_a_packet_on_by_another_view_than_it_knows_for_it_is_found() {
+        let (view, none, one) = (|out: u32| BTreeSet::from([out]), BTreeSet::new(), BTreeSet::from([1]));
+        let mut relays = Relays::default();
+        let pass = |relays: &mut Relays, header: &Header, life, out: &BTreeSet<u32>| {
+            relays.on_passed(header, (0, life), out, &[3]).err().map_or_else(String::new, |violation| violation.detail)
+        };
+        assert_eq!(pass(&mut relays, &header(1), 10, &one), "", "it has not said that it knows the view");
+        relays.on_taken(10, 100, EPOCH, &one);
+        assert!(pass(&mut relays, &header(1), 10, &none).contains("relay 0 passes it on by a view without {}"));
+        assert_eq!(pass(&mut relays, &header(1), 10, &one), "");
+        assert_eq!(pass(&mut relays, &header(1), 11, &none), "", "another life");
+        let of_all = Header { tree: 1, ..header(1) };
+        assert_eq!(pass(&mut relays, &of_all, 11, &none), "");
+        assert!(pass(&mut relays, &of_all, 11, &one).contains("passes it on"), "everybody knows that view");
+        // Another sender has the same epoch; then the view is forgotten.
+        relays.on_taken(10, 200, EPOCH, &view(2));
+        assert_eq!(pass(&mut relays, &header(2), 10, &view(2)), "");
+        (1..=4).for_each(|at| relays.on_taken(10, 200 + u64::from(at), EPOCH + at, &none));
+        assert_eq!(pass(&mut relays, &header(2), 10, &none), "");
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. One
 //! answers and forwards nothing (in the seeds that decide so), and those below it say so. Where a test asks for it, market data surges to
 //! fifteen times its rate. Under fair access leaf gateways also report how late market data comes to them (in the seeds that decide so),
-//! and a relay lies about that. The state machines are the product's (`walras-relay`, `walras-feed`); this module stands for their
-//! drivers in `edge/relay-link` and `edge/node`.
+//! and a relay lies about that. The state machines are the product's (`walras-relay`, `walras-feed`), those of relays and receivers as
+//! sockets drive them; this module stands for their drivers in `edge/relay-link` and `edge/node`.
 //!
 //! It listens to the replicas and sends them nothing but those reports, so without them the rest of the venue does the same with it as
 //! without it. Only the run is longer: it lasts until all readers have everything.
@@ -28,7 +28,7 @@ mod surge;
 mod tamper;
 mod world;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use walras_feed::channel::{ChannelId, Trees};
@@ -53,7 +53,7 @@ use self::sender::SenderEnd;
 use self::shape::{DIRECT, OUTLETS, Shape, TREE};
 use self::surge::Surges;
 use self::tamper::{Tamper, open};
-use super::checks::Checks;
+use super::checks::{Checks, KeeperSeen};
 use super::mutation::Mutation;
 use super::replica::Moment;
 use crate::common::clock::EPOCH_NS;
@@ -134,6 +134,8 @@ pub(super) struct Overlay {
     of_copies: Option<Choices<'static>>,
     /// Where market data surges now and then.
     surges: Option<Surges>,
+    /// By tree: packets that senders sent.
+    sent: Vec<u64>,
     rewind_bytes_max: usize,
     mutation: Option<Mutation>,
     /// By how many times faults are rarer than in a storm.
@@ -157,17 +159,20 @@ impl Overlay {
         let trees = Trees::new(if has_two { 2 } else { 1 }).expect("they are few");
         let mut choices = Choices::of_random(random.fork(24));
         let mut shape = Shape::draw(&mut choices, trees);
-        if mutation == Some(Mutation::RelayDropsHedges) {
+        if matches!(mutation, Some(Mutation::RelayDropsHedges | Mutation::MutesUnreported)) {
             shape.hedge = 1;
         }
+        // It takes a tree in which nothing else fails for a while.
+        let rarer = if mutation == Some(Mutation::MutesUnreported) { 10 * rarer } else { rarer };
         // Other planted faults are looked for in gateways that ask nobody.
         let asks =
             mutation.map_or_else(|| Choices::of_random(random.fork(35)).one_in(2), |planted| planted == Mutation::RecallEarly);
         shape.recall = asks.then(|| recall(machines));
-        // Planted faults are looked for where nobody watches which relays bring packets.
-        let mut of_copies = mutation.is_none().then(|| Choices::of_random(random.fork(37)));
+        // Planted faults are looked for where nobody watches which relays bring packets, but for its own.
+        let has_mute = mutation == Some(Mutation::MutesUnreported);
+        let mut of_copies = (mutation.is_none() || has_mute).then(|| Choices::of_random(random.fork(37)));
         shape.has_copies = of_copies.is_some();
-        let mute = of_copies.as_mut().and_then(|choices| mute_relay(choices, &shape));
+        let mute = of_copies.as_mut().and_then(|choices| mute_relay(choices, &shape, has_mute));
         let mut next_number = 1;
         let mut number = || {
             next_number += 1;
@@ -206,6 +211,7 @@ impl Overlay {
             reports: None,
             of_copies,
             surges: None,
+            sent: vec![0; trees.count() as usize],
             rewind_bytes_max,
             mutation,
             rarer,
@@ -277,12 +283,12 @@ impl Overlay {
     }
 
     fn sender_of(&mut self, replica: usize, host: Host) -> &mut SenderEnd {
-        let Self { senders, shape, rewind_bytes_max, .. } = self;
+        let Self { senders, shape, rewind_bytes_max, mutation, .. } = self;
         let sender = &mut senders[replica];
         if sender.as_ref().is_none_or(|sender| sender.generation != host.generation) {
             *sender = None;
         }
-        sender.get_or_insert_with(|| SenderEnd::new(shape, host.generation, *rewind_bytes_max))
+        sender.get_or_insert_with(|| SenderEnd::new(shape, host.generation, *rewind_bytes_max, *mutation))
     }
 
     /// Does what is due.
@@ -342,6 +348,7 @@ impl Overlay {
                 let tree = split(header.tree).0 - TREE;
                 let branch = &sender.branches[tree as usize];
                 branch.live.children(None, header.packet, self.shape.hedge, &mut children);
+                self.sent[tree as usize] += 1;
                 around.checks.on_packet_sent(header, &branch.view, self.shape.hedge);
                 datagrams.extend(children.into_iter().map(|child| (self.shape.number(tree, child), Rc::clone(&bytes))));
             }
@@ -381,18 +388,15 @@ impl Overlay {
                 let at = (node - self.shape.tree.relays()) as usize;
                 let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
                 let Some(packet) = packet else { return };
-                match &mut self.receivers[at] {
-                    Receiver::Direct(reads) => reads.on_packet(around.now_ns, &packet, around.checks),
-                    Receiver::Outlet(outlet, _) => {
-                        let relay = if let Address::Node(relay) = datagram.from { self.shape.relay(relay) } else { None };
-                        if let (Some((tree, _)), Some(Keeping::View { version, epoch, out })) = (relay, Keeping::decode(&packet)) {
-                            outlet.reporters[tree as usize].view(version, epoch, &out);
-                            return;
-                        }
-                        if let Some((tree, relay)) = relay {
-                            outlet.reporters[tree as usize].heard(around.now_ns, relay);
-                        }
-                        outlet.on_packet(around.now_ns, relay.map(|(_, relay)| relay), &packet, &self.shape, around.checks);
+                match (&mut self.receivers[at], Keeping::decode(&packet)) {
+                    // It only reads.
+                    (Receiver::Direct(_), Some(_)) => {}
+                    (Receiver::Direct(reads), None) => reads.on_packet(around.now_ns, &packet, around.checks),
+                    (Receiver::Outlet(outlet, _), Some(keeping)) => {
+                        outlet.on_keeping(around.now_ns, datagram.from, packet.header(), &keeping);
+                    }
+                    (Receiver::Outlet(outlet, _), None) => {
+                        outlet.on_packet(around.now_ns, datagram.from, &packet, &self.shape, around.checks);
                         self.release(around, at);
                     }
                 }
@@ -451,10 +455,13 @@ impl Overlay {
         let Some(process) = &mut place.process else { return };
         let packet = open(&mut self.tamper, &datagram.bytes, &self.shape.key, around.checks);
         let Some(packet) = packet else { return };
-        let from_relay = if let Address::Node(from) = datagram.from { self.shape.relay(from) } else { None };
-        let from = (datagram.from, from_relay.map(|(_, relay)| relay));
-        let RelayActs { says, passes } = process.on_packet(around.now_ns, from, &packet);
+        let RelayActs { says, passes } = process.on_packet(around.now_ns, datagram.from, &packet);
         let life = process.life;
+        if let Some(Keeping::View { version, epoch, out }) = Keeping::decode(&packet)
+            && says.iter().any(|(_, said)| *said == Keeping::Taken { node: relay.1, version })
+        {
+            around.checks.on_view_taken(life, version, epoch, &out);
+        }
         if let Some((children, out)) = passes.filter(|_| !is_mute) {
             let (tree, relay) = relay;
             around.checks.on_packet_passed(packet.header(), (relay, life), &out, &children);
@@ -502,6 +509,7 @@ impl Overlay {
                 sender.branches[tree].on_timer(host.at, &mut packets, &mut effects);
                 self.send_packets(around, replica, packets);
                 self.keep(now_ns, (replica, tree), effects);
+                self.see_keeper(around, replica, tree as u32);
             }
         }
         for node in self.shape.relays().collect::<Vec<_>>() {
@@ -511,8 +519,7 @@ impl Overlay {
             self.release(around, at);
             self.ask(now_ns, at, around.hosts.len());
         }
-        self.report_lateness(around);
-        self.report_mute(now_ns);
+        self.report(around);
         if let (Some(board), Receiver::Outlet(outlet, _)) = (&mut self.board, &self.receivers[DIRECT as usize]) {
             board.tick(now_ns, outlet.clock_ns(now_ns), around.checks);
         }
@@ -522,54 +529,58 @@ impl Overlay {
         }
     }
 
-    /// Leaf gateways, and relays above them, report how late market data comes; what reaches a sender is for its replica.
-    fn report_lateness(&mut self, around: &mut Around<'_>) {
-        let Some(reports) = &mut self.reports else { return };
-        let now_ns = around.now_ns;
-        let liar = reports.liar.filter(|_| reports.choices.one_in(2));
-        let mut says: Vec<(Address, Address, Keeping)> = Vec::new();
-        for (at, receiver) in (self.shape.tree.relays()..).zip(&mut self.receivers) {
-            if let Receiver::Outlet(outlet, _) = receiver {
-                let clock_ns = outlet.clock_ns(now_ns);
-                for (tree, reporter) in (0..).zip(&mut outlet.reporters) {
-                    let due = reporter.due(now_ns, clock_ns);
-                    let to = |relay| Address::Node(self.shape.number(tree, relay));
-                    says.extend(due.map(|(relay, late)| (Address::Node(at), to(relay), late)));
-                }
-            }
-        }
-        for (at, (number, place)) in self.shape.relays().zip(&mut self.relays).enumerate() {
-            if let Some(process) = place.process.as_mut().filter(|_| place.stalled.is_none()) {
-                let late = process.reports(&self.shape, now_ns, liar == Some(at));
-                says.extend(late.map(|(to, late)| (Address::Node(number), to, late)));
-            }
-        }
-        for (replica, sender) in self.senders.iter_mut().enumerate() {
-            let host = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns);
-            let (Some(host), Some(sender)) = (host, sender) else { continue };
-            if let Some(heard) = sender.hears(host.at) {
-                let lies = reports.liar.is_some();
-                heard.iter().for_each(|(release_ns, sample)| around.checks.on_late_heard(*release_ns, sample.late_ns, lies));
-                reports.heard.push((replica, heard.into_values().collect()));
-            }
-        }
-        says.into_iter().for_each(|(from, to, late)| self.say(now_ns, from, to, &late));
+    /// Checkers see the keeper of a replica that sends by a tree.
+    fn see_keeper(&self, around: &mut Around<'_>, replica: usize, tree: u32) {
+        let branches = || self.senders.iter().map(|sender| sender.as_ref().map(|sender| &sender.branches[tree as usize]));
+        let Some(branch) = branches().nth(replica).flatten() else { return };
+        let Some((number, keeper)) = &branch.keeper else { return };
+        let place = |relay: u32| &self.relays[self.shape.at((tree, relay))];
+        let silent: BTreeSet<u32> = (0..self.shape.tree.relays()).filter(|relay| place(*relay).is_silent()).collect();
+        // Others of its layer bring what it does not.
+        let layer = |relay: u32| self.shape.place(relay).0;
+        let has_others = |mute: u32| branch.live.relays().any(|other| other != mute && layer(other) == layer(mute));
+        let mute = branch.live.relays().find(|relay| place(*relay).is_mute && has_others(*relay));
+        let is_filling = |receiver: &Receiver| matches!(receiver, Receiver::Outlet(outlet, _) if outlet.is_filling());
+        let is_quiet = self.shape.has_copies
+            && self.surges.is_none()
+            && silent.is_empty()
+            && branches().flatten().filter(|branch| branch.keeper.is_some()).count() == 1
+            && !self.receivers.iter().any(is_filling);
+        let disturbed = is_quiet.then(|| [self.faults(), self.counts.restarted_readers, self.counts.views]);
+        let (out, packets) = (keeper.out().map(|(relay, _)| relay).collect(), self.sent[tree as usize]);
+        around.checks.on_keeper(around.now_ns, &KeeperSeen { number: *number, out, silent, mute, disturbed, packets });
     }
 
-    /// Leaf gateways report which relays bring them nothing.
-    fn report_mute(&mut self, now_ns: u64) {
-        if self.of_copies.is_none() {
-            return;
-        }
+    /// Leaf gateways, and relays above them, report how late market data comes; what reaches a sender is for its replica. Leaf gateways
+    /// also report which relays bring them nothing.
+    fn report(&mut self, around: &mut Around<'_>) {
+        let now_ns = around.now_ns;
+        let liar = self.reports.as_mut().and_then(|reports| reports.liar.filter(|_| reports.choices.one_in(2)));
         let mut says: Vec<(Address, Address, Keeping)> = Vec::new();
         for (at, receiver) in (self.shape.tree.relays()..).zip(&mut self.receivers) {
             let Receiver::Outlet(outlet, _) = receiver else { continue };
-            for (tree, reporter) in (0..).zip(&mut outlet.reporters) {
-                let Some((relay, mute)) = reporter.mute(now_ns) else { continue };
-                let to = Address::Node(self.shape.number(tree, relay));
-                says.extend(mute.into_iter().map(|keeping| (Address::Node(at), to, keeping)));
+            let (clock_ns, mut of_outlet) = (outlet.clock_ns(now_ns), Vec::new());
+            outlet.machines.iter_mut().for_each(|machine| machine.on_timer(now_ns, Some(clock_ns), &mut of_outlet));
+            says.extend(of_outlet.into_iter().map(|(to, keeping)| (Address::Node(at), to, keeping)));
+        }
+        for (at, (number, place)) in self.shape.relays().zip(&mut self.relays).enumerate() {
+            let late = place.process.as_mut().and_then(|process| process.reports(liar == Some(at)));
+            says.extend(late.map(|(to, late)| (Address::Node(number), to, late)));
+        }
+        let says_mute = self.of_copies.is_some() && self.mutation != Some(Mutation::MutesUnreported);
+        let says_late = self.reports.is_some();
+        if let Some(reports) = &mut self.reports {
+            for (replica, sender) in self.senders.iter_mut().enumerate() {
+                let host = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns);
+                let (Some(host), Some(sender)) = (host, sender) else { continue };
+                if let Some(heard) = sender.hears(host.at) {
+                    let lies = reports.liar.is_some();
+                    heard.iter().for_each(|(release_ns, sample)| around.checks.on_late_heard(*release_ns, sample.late_ns, lies));
+                    reports.heard.push((replica, heard.into_values().collect()));
+                }
             }
         }
+        says.retain(|(_, _, keeping)| if matches!(keeping, Keeping::Late { .. }) { says_late } else { says_mute });
         says.into_iter().for_each(|(from, to, keeping)| self.say(now_ns, from, to, &keeping));
     }
 
@@ -581,7 +592,9 @@ impl Overlay {
         let place = &mut self.relays[at];
         if place.process.is_none() {
             if place.starts_ns <= now_ns {
-                place.process = Some(RelayProcess::new(&self.shape, relay, life, self.mutation));
+                let process = place.process.insert(RelayProcess::new(&self.shape, relay, life, self.mutation));
+                let RelayActs { says, .. } = process.on_timer(now_ns, None);
+                assert!(says.is_empty(), "it knows nobody: {says:?}");
             }
             return;
         }
@@ -597,7 +610,7 @@ impl Overlay {
         let lies = (place.is_lying && self.choices.one_in(5)).then(|| self.choices.below(count) as u32);
         self.counts.relay_lies += u64::from(lies.is_some());
         let Some(process) = &mut place.process else { return };
-        let RelayActs { says, .. } = process.on_timer(&self.shape, now_ns, lies);
+        let RelayActs { says, .. } = process.on_timer(now_ns, lies);
         says.iter().for_each(|(to, keeping)| self.say(now_ns, Address::Node(node), *to, keeping));
     }
 
@@ -636,10 +649,10 @@ impl Overlay {
     }
 }
 
-/// The relay that answers and forwards nothing, if there is one, in one of four venues: not the only one of its layer, without which
-/// nothing arrives, and not without hedges.
-fn mute_relay(choices: &mut Choices<'static>, shape: &Shape) -> Option<(u32, u32)> {
-    let is_there = choices.one_in(4);
+/// The relay that answers and forwards nothing, if there is one: in one of four venues, or where there has to be one. Not the only one of
+/// its layer, without which nothing arrives, and not without hedges.
+fn mute_relay(choices: &mut Choices<'static>, shape: &Shape, has_mute: bool) -> Option<(u32, u32)> {
+    let is_there = choices.one_in(4) || has_mute;
     let relay = choices.below(shape.tree.relays().into()) as u32;
     let (layer, _) = shape.place(relay);
     (is_there && shape.hedge > 0 && shape.tree.layers()[layer] > 1).then_some((0, relay))

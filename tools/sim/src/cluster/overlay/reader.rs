@@ -1,21 +1,23 @@
 //! Readers: receivers of the tree, and the participants of leaf gateways. A leaf gateway holds packets until they may be known.
 
 use walras_fair_access::release::HoldSettings;
-use walras_feed::channel::{ChannelId, Trees};
+use walras_feed::channel::{ChannelId, Trees, held_until};
 use walras_feed::control::Control;
 use walras_feed::message::Message;
 use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::reader::MarketReader;
 use walras_feed::sender::Packets;
+use walras_relay::keeping::Keeping;
 use walras_relay::live::split;
 use walras_relay::packet::{Header, Kind, PACKET_BYTES_MAX, Packet, PacketWriter};
 use walras_relay::reader::{ReaderSettings, Request};
+use walras_relay::receiver_machine::{Newest, ReceiverMachine};
 use walras_relay::relay::Arrival;
 use walras_testkit::Choices;
 use walras_types::LogIndex;
 
-use super::lateness::{Reporter, held_until};
-use super::shape::{self, DIRECT, OWN_TREE, REWIND_CHANNELS, Shape, TREE};
+use super::links::Address;
+use super::shape::{self, CHANNELS_MAX, COPIES, DIRECT, OWN_TREE, REWIND_CHANNELS, Shape, TREE};
 use super::surge::is_of_surge;
 use crate::cluster::checks::{Checks, Reading};
 use crate::cluster::mutation::Mutation;
@@ -87,8 +89,9 @@ pub(super) struct OutletEnd {
     error_ns: i64,
     mutation: Option<Mutation>,
     packets: Packets,
-    /// How late packets come by each tree.
-    pub(super) reporters: Vec<Reporter>,
+    /// What it says to each tree.
+    pub(super) machines: Vec<ReceiverMachine<Address>>,
+    newest: Newest,
 }
 
 impl OutletEnd {
@@ -100,7 +103,7 @@ impl OutletEnd {
             own_tree: OWN_TREE,
             key: shape.own_key.clone(),
             packets_remembered: 1 << 12,
-            channels_max: 64,
+            channels_max: CHANNELS_MAX,
             hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: 2_000_000_000 },
             packet_bytes: PACKET_BYTES_MAX,
             rewind_bytes_max,
@@ -108,8 +111,12 @@ impl OutletEnd {
             recall: shape.recall,
         });
         let error_ns = c.below(2 * ERROR_NS).cast_signed() - ERROR_NS.cast_signed();
-        let reporters = (0..shape.trees.count()).map(|_| Reporter::new(shape, DIRECT + at as u32)).collect();
-        Self { at, outlet, error_ns, mutation, packets: Packets::default(), reporters }
+        let machine = |tree| {
+            let of_tree = (TREE + tree, shape.hedge);
+            ReceiverMachine::new(&shape.tree, of_tree, DIRECT + at as u32, &shape.addresses(tree), COPIES)
+        };
+        let machines = (0..shape.trees.count()).map(machine).collect();
+        Self { at, outlet, error_ns, mutation, packets: Packets::default(), machines, newest: Newest::new(CHANNELS_MAX) }
     }
 
     pub(super) fn clock_ns(&self, now_ns: u64) -> u64 {
@@ -121,27 +128,41 @@ impl OutletEnd {
         self.outlet.request(self.clock_ns(now_ns))
     }
 
+    /// Whether it has so many packets that it may soon refuse some.
+    pub(super) fn is_filling(&self) -> bool {
+        self.outlet.held_count() > HELD_MAX / 2
+    }
+
     /// Messages that replicas sent it again.
     pub(super) fn recalled(&self) -> u64 {
         self.outlet.recall_counts().back
     }
 
+    /// What it says to the tree of a packet.
+    fn machine_of(&mut self, header: &Header) -> Option<&mut ReceiverMachine<Address>> {
+        self.machines.get_mut(split(header.tree).0.wrapping_sub(TREE) as usize)
+    }
+
+    /// A message about the tree arrives.
+    pub(super) fn on_keeping(&mut self, now_ns: u64, from: Address, header: &Header, keeping: &Keeping) {
+        if let Some(machine) = self.machine_of(header) {
+            machine.on_keeping(now_ns, Some(from), keeping);
+        }
+    }
+
     /// A packet of the venue's tree arrives, from one of its relays or from the sender, or the answer of a replica.
-    pub(super) fn on_packet(&mut self, now_ns: u64, from: Option<u32>, packet: &Packet<'_>, shape: &Shape, checks: &mut Checks) {
+    pub(super) fn on_packet(&mut self, now_ns: u64, from: Address, packet: &Packet<'_>, shape: &Shape, checks: &mut Checks) {
         let (clock_ns, mut bytes) = (self.clock_ns(now_ns), Vec::new());
         let is_hurried = self.mutation == Some(Mutation::RecallEarly) && packet.header().kind == Kind::Again;
         let hurried = if is_hurried { hurried(packet, shape, &mut bytes) } else { None };
         let packet = hurried.as_ref().unwrap_or(packet);
         // A packet that is refused is lost, and the participants have a gap.
         let is_first = self.outlet.packet(clock_ns, packet) == Ok(Arrival::First);
-        let (tree, _) = split(packet.header().tree);
-        let mut reporter = self.reporters.get_mut(tree.wrapping_sub(TREE) as usize);
-        if let Some(reporter) = &mut reporter {
-            reporter.copy(now_ns, packet.header(), is_first, from);
-        }
-        if is_first {
-            reporter.into_iter().for_each(|reporter| reporter.first(clock_ns, packet.header()));
-            if let Some(release_ns) = held_until(packet.header()) {
+        let skipped = self.newest.skips(packet.header()).unwrap_or(0);
+        if let Some(machine) = self.machine_of(packet.header()) {
+            machine.on_packet(now_ns, from, packet.header(), is_first, skipped);
+            if let Some(release_ns) = held_until(packet.header()).filter(|_| is_first) {
+                machine.on_held(clock_ns, release_ns);
                 checks.on_piece_arrived(release_ns, clock_ns.cast_signed() - release_ns.cast_signed());
             }
         }

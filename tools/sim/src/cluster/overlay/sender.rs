@@ -16,6 +16,7 @@ use walras_sequencer::ReceiverSample;
 use super::lateness::Gathers;
 use super::shape::{REWIND_CHANNELS, Shape, TREE};
 use crate::cluster::checks::View;
+use crate::cluster::mutation::Mutation;
 use crate::cluster::replica::Moment;
 
 const HEARTBEAT_NS: u64 = 40_000_000;
@@ -40,11 +41,12 @@ pub(super) struct Branch {
     pub(super) keeper: Option<(u64, Keeper)>,
     /// How late pieces come to receivers.
     gathers: Gathers,
+    mutation: Option<Mutation>,
 }
 
 impl SenderEnd {
-    pub(super) fn new(shape: &Shape, generation: u64, rewind_bytes_max: usize) -> Self {
-        let branches = (0..shape.trees.count()).map(|tree| Branch::new(shape, tree, rewind_bytes_max)).collect();
+    pub(super) fn new(shape: &Shape, generation: u64, rewind_bytes_max: usize, mutation: Option<Mutation>) -> Self {
+        let branches = (0..shape.trees.count()).map(|tree| Branch::new(shape, tree, rewind_bytes_max, mutation)).collect();
         Self { generation, branches }
     }
 
@@ -77,7 +79,7 @@ impl SenderEnd {
 }
 
 impl Branch {
-    fn new(shape: &Shape, tree: u32, rewind_bytes_max: usize) -> Self {
+    fn new(shape: &Shape, tree: u32, rewind_bytes_max: usize, mutation: Option<Mutation>) -> Self {
         let settings = SenderSettings {
             tree: TREE,
             trees: shape.trees,
@@ -93,7 +95,7 @@ impl Branch {
         };
         let live = Live::all(&shape.tree);
         let view = shape.view_of(&live);
-        Self { station: Station::of_tree(settings, tree), live, view, keeper: None, gathers: Gathers::new(shape) }
+        Self { station: Station::of_tree(settings, tree), live, view, keeper: None, gathers: Gathers::new(shape), mutation }
     }
 
     fn on_piece(&mut self, shape: &Shape, at: Moment, piece: &FeedPiece, socket: u64, packets: &mut Packets) {
@@ -137,6 +139,17 @@ impl Branch {
             Keeping::Late { node, samples } => self.gathers.on_late(at.now_ns, node, samples),
             Keeping::Ping { .. } | Keeping::View { .. } => {}
         }
+        self.spoil(at.now_ns, effects);
+    }
+
+    /// Where that is planted, each relay that the keeper asks seems to answer.
+    fn spoil(&mut self, now_ns: u64, effects: &[KeeperEffect]) {
+        let (Some(Mutation::KeeperMissesSilence), Some((_, keeper))) = (self.mutation, &mut self.keeper) else { return };
+        for effect in effects {
+            if let KeeperEffect::Ping { question, .. } = effect {
+                keeper.on_pong(now_ns, *question);
+            }
+        }
     }
 
     pub(super) fn on_timer(&mut self, at: Moment, packets: &mut Packets, effects: &mut Vec<KeeperEffect>) {
@@ -144,6 +157,7 @@ impl Branch {
         if let Some((_, keeper)) = &mut self.keeper {
             keeper.on_timer(at.now_ns, effects);
         }
+        self.spoil(at.now_ns, effects);
     }
 
     /// Packets go by this view from now on.

@@ -11,6 +11,7 @@ use walras_relay::tree::Tree;
 use walras_testkit::Choices;
 use walras_types::{BatchMarketId, InstrumentId};
 
+use super::links::Address;
 use crate::cluster::checks;
 
 /// The number of the first tree, and that of each leaf gateway's own.
@@ -24,6 +25,9 @@ pub(super) const OUTLETS: u32 = 2;
 
 /// All channels together keep as many of the latest messages as so many may keep alone.
 pub(super) const REWIND_CHANNELS: usize = 4;
+
+/// Channels that nodes have room for.
+pub(super) const CHANNELS_MAX: usize = 64;
 
 /// After a few packets: runs are short.
 pub(super) const COPIES: CopiesSettings = CopiesSettings { packets: 16, silent_ns: 250_000_000, report_ns: 100_000_000 };
@@ -66,6 +70,12 @@ impl Shape {
     /// The number in the world of a node of a tree.
     pub(super) fn number(&self, tree: u32, node: u32) -> u32 {
         if node < self.tree.relays() { tree * SECOND_FROM + node } else { node }
+    }
+
+    /// Where the nodes of a tree are, by number.
+    pub(super) fn addresses(&self, tree: u32) -> Vec<Address> {
+        let nodes: u32 = self.tree.layers().iter().sum();
+        (0..nodes).map(|node| Address::Node(self.number(tree, node))).collect()
     }
 
     /// The tree of a relay, and its number there; `None` for a receiver.
