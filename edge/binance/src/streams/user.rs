@@ -53,10 +53,13 @@ impl UserStream {
         let connected = Connected(app.venue.clone(), ConnectionId::fresh());
         let opened = app.venue.connect(connected.1, queue_in);
         let opened = opened.and_then(|()| app.venue.subscribe(connected.1, Subscription::Account(account)));
-        let venue = Venue { connected, queue, is_open: opened.is_ok() };
+        let venue = opened.is_ok().then_some((connected, queue));
         Self(readers.spawn(run(app, venue, api_key, kept, name, out)))
     }
 }
+
+/// The connection by which the venue says what happens to an account.
+type Feed = (Connected, mpsc::Receiver<Shared>);
 
 /// A connection to the venue's feeds, which is given back however its task ends.
 struct Connected(VenueHandle, ConnectionId);
@@ -70,45 +73,11 @@ impl Drop for Connected {
     }
 }
 
-/// What the venue says of an account, if it took the connection.
-struct Venue {
-    connected: Connected,
-    queue: mpsc::Receiver<Shared>,
-    is_open: bool,
-}
-
-async fn run(app: App, venue: Venue, api_key: String, kept: Kept, name: Arc<str>, out: mpsc::Sender<Out>) {
-    let Venue { connected, mut queue, is_open } = venue;
-    let mut teller = Teller::new(app.clone());
-    let mut look = tokio::time::interval(LOOK_EVERY);
-    let is_good = |app: &App| {
-        let may_read = app.access.key(&api_key).is_some_and(|(_, _, permissions)| permissions.allow(Permission::Read));
-        may_read
-            && match &kept {
-                Kept::ListenKey(listen_key) => app.listen_keys().of(app.now_ms(), listen_key).is_some(),
-                Kept::Key => true,
-            }
-    };
-    while is_open {
-        let events = tokio::select! {
-            push = queue.recv() => match push.as_ref().map(|push| push.push()) {
-                Some(Push::Account(push)) => {
-                    let events = teller.take(push);
-                    if push.has_more && app.venue.go_on(connected.1).is_err() {
-                        break;
-                    }
-                    events
-                }
-                Some(_) => Vec::new(),
-                // Too slow, or the state is another.
-                None => break,
-            },
-            _ = look.tick() => if is_good(&app) { Vec::new() } else { break },
-        };
-        for event in events {
-            if out.send(Out::User(Arc::clone(&name), event.to_string().into())).await.is_err() {
-                return;
-            }
+async fn run(app: App, venue: Option<Feed>, api_key: String, kept: Kept, name: Arc<str>, out: mpsc::Sender<Out>) {
+    if let Some(feed) = venue {
+        let is_read = tell(&app, feed, &api_key, &kept, &name, &out).await;
+        if !is_read {
+            return;
         }
     }
     let last = match &kept {
@@ -117,6 +86,43 @@ async fn run(app: App, venue: Venue, api_key: String, kept: Kept, name: Arc<str>
     };
     let _ = out.send(Out::User(Arc::clone(&name), last.to_string().into())).await;
     let _ = out.send(Out::UserEnded(name)).await;
+}
+
+/// Passes on what the venue says of the account, until it says no more or the stream may not go on. `false` where nobody reads it.
+async fn tell(app: &App, feed: Feed, api_key: &str, kept: &Kept, name: &Arc<str>, out: &mpsc::Sender<Out>) -> bool {
+    let (connected, mut queue) = feed;
+    let mut teller = Teller::new(app.clone());
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    let is_good = || {
+        let may_read = app.access.key(api_key).is_some_and(|(_, _, permissions)| permissions.allow(Permission::Read));
+        may_read
+            && match kept {
+                Kept::ListenKey(listen_key) => app.listen_keys().of(app.now_ms(), listen_key).is_some(),
+                Kept::Key => true,
+            }
+    };
+    loop {
+        let events = tokio::select! {
+            push = queue.recv() => match push.as_ref().map(|push| push.push()) {
+                Some(Push::Account(push)) => {
+                    let events = teller.take(push);
+                    if push.has_more && app.venue.go_on(connected.1).is_err() {
+                        return true;
+                    }
+                    events
+                }
+                Some(_) => Vec::new(),
+                // Too slow, or the state is another.
+                None => return true,
+            },
+            _ = look.tick() => if is_good() { Vec::new() } else { return true },
+        };
+        for event in events {
+            if out.send(Out::User(Arc::clone(name), event.to_string().into())).await.is_err() {
+                return false;
+            }
+        }
+    }
 }
 
 /// What an account's reader was told, to make the next events of.
