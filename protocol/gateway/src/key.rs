@@ -187,8 +187,8 @@ impl std::fmt::Debug for Credential {
 /// Encodings of the curve's points of small order. A signature whose `R` is such a point may hold for several messages.
 static SMALL_ORDER: LazyLock<[[u8; 32]; 8]> = LazyLock::new(|| EIGHT_TORSION.map(|point| point.compress().to_bytes()));
 
-/// What [`VerifyingKey::verify_strict`] says of a key that is not weak, without decoding `R`: where a signature holds, `R` has the one encoding
-/// of its point, so a small order shows in its bytes. Decoding takes a root, some 250 multiplications.
+/// What [`VerifyingKey::verify_strict`] says of a key that is not weak, without decoding `R`: where a signature holds, `R` has the one
+/// encoding of its point, so a small order shows in its bytes. Decoding takes a root, some 250 multiplications.
 fn verifies_strictly(key: &VerifyingKey, message: &[u8], signature: &Signature) -> bool {
     !SMALL_ORDER.contains(signature.r_bytes()) && key.verify(message, signature).is_ok()
 }

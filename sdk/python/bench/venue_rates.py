@@ -129,7 +129,11 @@ def compared_with_abides(abides: abides_book.Abides, few: Any, rounds: int) -> d
     assert list(zip(*ours)) == their_trades, f"ABIDES made other trades than ours: {len(their_trades)}, ours {len(trades)}"
     assert answer[2] == their_refused, f"ABIDES refused {their_refused} of {len(rows)} orders and cancels, ours {answer[2]}"
     lots = sum(size for _, _, size in their_trades)
-    figures = {"walras, one array (the orders of ABIDES)": array_s, "walras, a call each (the orders of ABIDES)": calls_s, "ABIDES, its order book": theirs_s}
+    figures = {
+        "walras, one array (the orders of ABIDES)": array_s,
+        "walras, a call each (the orders of ABIDES)": calls_s,
+        "ABIDES, its order book": theirs_s,
+    }
     found = {}
     for name, seconds in figures.items():
         found[name] = {"orders_per_s": round(len(rows) / seconds), "trades": len(trades), "lots": lots, "refused": their_refused}

@@ -45,8 +45,8 @@ impl Drop for UserStream {
 }
 
 impl UserStream {
-    /// Starts the stream of an account, opened with an API key, under a name. When this is answered the venue has been asked for it, so that
-    /// what the client does next is told.
+    /// Starts the stream of an account, opened with an API key, under a name. The venue is asked for it before this returns, so the
+    /// stream has what the client does after its answer.
     pub(crate) fn start(app: App, (account, api_key): (AccountId, String), kept: Kept, name: &str, out: mpsc::Sender<Out>) -> Self {
         let (name, readers) = (Arc::from(name), app.readers.clone());
         let (queue_in, queue) = mpsc::channel(app.config.websocket.queue_messages);
