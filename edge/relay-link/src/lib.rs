@@ -32,7 +32,7 @@ mod rewind;
 mod sender_node;
 pub mod socket;
 
-pub use keeper_node::{Heard, KeeperNode};
+pub use keeper_node::KeeperNode;
 pub use layout::{Layout, LayoutError};
 pub use leaf::Leaf;
 pub use look::Lookout;

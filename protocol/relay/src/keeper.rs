@@ -158,12 +158,14 @@ impl Keeper {
         }
     }
 
-    /// The same one before it began, for a sender that knows of relays that answered nothing lately: the first view is without them, so
-    /// that nobody waits for their word. One that answers is in again after a while.
+    /// The same one before it began, for a sender that asked all nodes lately: `answered` says which of them answered, by number. The first
+    /// view is without the relays that did not, so that nobody waits for their word. Where no relay answered, it is the sender that hears
+    /// nothing, and all are in. One that answers is in again after a while.
     #[must_use]
-    pub fn without(mut self, silent: &BTreeSet<u32>) -> Self {
-        for node in silent {
-            if let Some(relay) = self.relays.get_mut(*node as usize) {
+    pub fn without_silent(mut self, answered: &[bool]) -> Self {
+        let answered = &answered[..answered.len().min(self.relays.len())];
+        if answered.contains(&true) {
+            for (relay, _) in self.relays.iter_mut().zip(answered).filter(|(_, answered)| !**answered) {
                 relay.out = Some(OutBecause::Silent);
             }
         }
@@ -413,9 +415,8 @@ mod tests {
     #[test]
     fn a_sender_that_knows_who_is_silent_has_its_first_view_at_once() {
         let tree = Tree::of_layers(vec![3, 9]).unwrap();
-        let first_view = |silent: &[u32]| {
-            let silent: BTreeSet<u32> = silent.iter().copied().collect();
-            let keeper = Keeper::new(&tree, KeeperSettings::default(), 0, 1_000).without(&silent);
+        let first_view = |answered: &[bool]| {
+            let keeper = Keeper::new(&tree, KeeperSettings::default(), 0, 1_000).without_silent(answered);
             let (dead, deaf, used) = (BTreeSet::from([0, 1]), BTreeSet::new(), Vec::new());
             let mut run = Run { keeper, dead, deaf, now_ns: 0, used };
             while run.used.is_empty() {
@@ -423,10 +424,13 @@ mod tests {
             }
             run
         };
-        let mut run = first_view(&[0, 1, 77]);
+        // Nobody was asked, or nobody but receivers answered.
+        for answered in [vec![], vec![false; 12], vec![false, false, false, true]] {
+            let (at_ms, _) = first_view(&answered).used[0];
+            assert!(at_ms >= KeeperSettings::default().agree_ns / MS, "it waits for both: {at_ms} ms");
+        }
+        let mut run = first_view(&[false, false, true, false, true]);
         assert_eq!(std::mem::take(&mut run.used), [(2, vec![0, 1])]);
-        let (knew_nothing_ms, _) = first_view(&[]).used[0];
-        assert!(knew_nothing_ms >= KeeperSettings::default().agree_ns / MS, "it waits for both: {knew_nothing_ms} ms");
         // They were silent for a moment only.
         run.dead.clear();
         run.run_ms(700);

@@ -18,6 +18,7 @@
 //! - [`watch`]: siblings watch each other.
 //! - [`copies`]: those below watch whether a relay brings them anything.
 //! - [`keeper`]: the sender decides who is out, and brings all to the next view while data flows.
+//! - [`keeper_machine`]: what the sender says to the tree.
 //! - [`keeping`]: what they say to each other.
 //!
 //! And the tree in reverse, orders from many participants to one sequencer:
@@ -49,6 +50,7 @@ pub mod copies;
 pub mod deadline;
 pub mod fresh;
 pub mod keeper;
+pub mod keeper_machine;
 pub mod keeping;
 pub mod kept;
 pub mod lateness;

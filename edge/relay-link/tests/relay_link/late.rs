@@ -11,12 +11,13 @@ use walras_feed::channel::{ChannelId, Trees, View};
 use walras_feed::sender::Packets;
 use walras_relay::deadline::Maximum;
 use walras_relay::keeper::KeeperSettings;
+use walras_relay::keeper_machine::Heard;
 use walras_relay::keeping::Keeping;
 use walras_relay::lateness::Pieces;
 use walras_relay::packet::{Header, Kind, PacketWriter, TreeKey};
 use walras_relay::tree::Tree;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{Heard, KeeperNode, Layout, Leaf, RelayNode, SenderNode};
+use walras_relay_link::{KeeperNode, Layout, Leaf, RelayNode, SenderNode};
 use walras_types::InstrumentId;
 
 const TREE: u32 = 7;
@@ -126,7 +127,7 @@ impl World {
                 if let Some(live) = self.keeper.step(&self.pieces).unwrap() {
                     self.node.set_live(live);
                 }
-                heard.extend(self.keeper.heard().unwrap_or_default());
+                heard.extend(self.keeper.heard(&self.pieces).unwrap_or_default());
             }
         }
         heard

@@ -1,7 +1,6 @@
 //! The binary feed's way out: the replica's thread gives what it publishes to threads that make packets and send them, one to the first
 //! layer of each relay tree; another one answers readers that missed messages. The market waits for none of them.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,11 +18,12 @@ use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
 use walras_ports::{NodeFigures, RecallFigures, RelayOut, TreeView};
 use walras_relay::keeper::{KeeperSettings, OutBecause};
+use walras_relay::keeper_machine::Heard;
 use walras_relay::lateness::Pieces;
 use walras_relay::live::Live;
 use walras_relay::rewinder::Answer;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, Heard, KeeperNode, Layout, Lookout, RewindNode, STALE_REQUESTS, SenderNode};
+use walras_relay_link::{AskRate, KeeperNode, Layout, Lookout, RewindNode, STALE_REQUESTS, SenderNode};
 use walras_replica::{FeedPart, FeedPiece, FeedRun};
 use walras_sequencer::ReceiverSample;
 
@@ -183,7 +183,7 @@ impl FeedSender {
 
     /// How late market data came to receivers, as far as they reported it since the last call; `None` where none did.
     pub(super) fn heard(&self) -> Option<Vec<ReceiverSample>> {
-        let sample = |Heard { held_ns, late_ns }| ReceiverSample { held_ns, late_ns };
+        let sample = |Heard { held_ns, late_ns, .. }| ReceiverSample { held_ns, late_ns };
         let mut reports = self.heard.try_iter().peekable();
         reports.peek()?;
         Some(reports.flatten().map(sample).collect())
@@ -390,12 +390,13 @@ fn keep_while_sending(
     let of = (&layout.tree, layout.tree_number, layout.key.clone());
     let nodes = Arc::clone(&counts.nodes.lock().unwrap_or_else(PoisonError::into_inner));
     let node = KeeperNode::open(from, of, &layout.nodes(), KeeperSettings::default(), version)?;
-    let mut node = node.without(&silent(&nodes));
-    // Another replica's view may be the last that relays know.
-    let mut next = Some(node.live().clone());
+    // The leader before may have gone without relays that did not answer.
+    let answered: Vec<bool> = nodes.iter().flatten().map(Option::is_some).collect();
+    let mut node = node.without_silent(&answered);
+    let mut next = None;
     while !ends() {
         next = node.step(&counts.pieces)?.or(next);
-        if let Some(heard) = node.heard() {
+        if let Some(heard) = node.heard(&counts.pieces) {
             // Where the replica's thread is busy for long, the next report will do.
             let _ = says.try_send(heard);
         }
@@ -415,18 +416,6 @@ fn keep_while_sending(
         }
     }
     Ok(())
-}
-
-/// The relays, by number, that did not answer when all nodes were asked last, by layer. The leader before may have gone without them.
-/// Where no relay answered, it is this replica that hears nothing.
-fn silent<T>(said: &[Vec<Option<T>>]) -> BTreeSet<u32> {
-    let relays = said.split_last().map_or(&[][..], |(_, relays)| relays).iter().flatten();
-    let (mut silent, mut count) = (BTreeSet::new(), 0);
-    for (relay, said) in (0..).zip(relays) {
-        count += 1;
-        silent.extend(said.is_none().then_some(relay));
-    }
-    if silent.len() < count { silent } else { BTreeSet::new() }
 }
 
 fn why_out(why: OutBecause) -> RelayOut {
@@ -498,22 +487,5 @@ fn answer_requests(
         if node.counts().stale > 0 && !std::mem::replace(&mut has_stale, true) {
             info!("requests for messages of the binary feed come {STALE_REQUESTS}");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn relays_that_did_not_answer_are_silent_and_receivers_are_not_asked_for() {
-        let said = |layers: &[&[bool]]| {
-            let answers = |layer: &&[bool]| layer.iter().map(|answers| answers.then_some(())).collect();
-            silent(&layers.iter().map(answers).collect::<Vec<Vec<Option<()>>>>())
-        };
-        assert_eq!(said(&[&[true, false], &[false, true, true], &[false, true]]), BTreeSet::from([1, 2]));
-        assert_eq!(said(&[&[true, true], &[false; 3]]), BTreeSet::new());
-        assert_eq!(said(&[&[false, false], &[true]]), BTreeSet::new(), "nobody answered");
-        assert_eq!((said(&[]), said(&[&[false]])), (BTreeSet::new(), BTreeSet::new()), "nobody was asked; no relays");
     }
 }
