@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_random::Random;
 use walras_relay::copies::CopiesSettings;
-use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
+use walras_relay::keeper::KeeperSettings;
+use walras_relay::keeper_machine::KeeperMachine;
 use walras_relay::keeping::Keeping;
+use walras_relay::lateness::Pieces;
 use walras_relay::live::{Live, join};
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::{Reader, ReaderSettings};
@@ -44,7 +46,9 @@ pub(crate) struct World {
     now_ns: u64,
     pub(crate) draw: Random,
     key: TreeKey,
-    keeper: Keeper,
+    keeper: KeeperMachine<To>,
+    /// None has a release time.
+    pieces: Pieces,
     /// By which the sender sends.
     pub(crate) live: Live,
     relays: BTreeMap<u32, RelayMachine<To>>,
@@ -73,7 +77,8 @@ impl World {
     pub(crate) fn new(tree: &Tree, hedge: u32, planted: Planted, seed: u64) -> Self {
         let relays = (0..tree.relays()).map(|node| (node, machine(tree, hedge, node, seed))).collect();
         let receivers = *tree.layers().last().expect("a tree has layers") as usize;
-        let addresses: Vec<To> = (0..tree.relays()).map(Some).collect();
+        let addresses = addresses(tree);
+        let mut keeper = KeeperMachine::new(tree, addresses.clone(), KeeperSettings::default(), 0, seed + 1);
         let receiver = |place| {
             let of_tree = (TREE, hedge);
             (ReceiverMachine::new(tree, of_tree, place, &addresses, CopiesSettings::default()), Newest::new(1))
@@ -84,8 +89,9 @@ impl World {
             now_ns: 0,
             draw: Random::new(seed),
             key: TreeKey::new([9; 32]),
-            keeper: Keeper::new(tree, KeeperSettings::default(), 0, seed + 1),
-            live: Live::all(tree),
+            live: keeper.new_view().expect("it begins with all nodes"),
+            keeper,
+            pieces: Pieces::default(),
             relays,
             dead: BTreeSet::new(),
             stalled: BTreeMap::new(),
@@ -190,7 +196,7 @@ impl World {
                 let at = (node - self.tree.relays()) as usize;
                 let (read, reader, (machine, newest)) = (&mut self.read[at], &mut self.readers[at], &mut self.receivers[at]);
                 if let Some(keeping) = Keeping::decode(&packet) {
-                    assert!(matches!(keeping, Keeping::View { .. }), "{keeping:?} is not for a receiver");
+                    assert!(matches!(keeping, Keeping::View { .. } | Keeping::Ping { .. }), "{keeping:?} is not for a receiver");
                     machine.on_keeping(self.now_ns, Some(from), &keeping);
                     return;
                 }
@@ -204,15 +210,11 @@ impl World {
     }
 
     fn at_sender(&mut self, packet: &Packet<'_>) {
-        let mut effects = Vec::new();
-        match Keeping::decode(packet).expect("a message of its own") {
-            Keeping::Pong { question } => self.keeper.on_pong(self.now_ns, question),
-            Keeping::Taken { node, version } => self.keeper.on_taken(node, version),
-            Keeping::Silent { node, .. } => self.keeper.on_silent(self.now_ns, node, &mut effects),
-            Keeping::Mute { node, by, version } => self.keeper.on_mute(self.now_ns, node, by, version),
-            other => panic!("{other:?} is not for the sender"),
-        }
-        self.carry_out(effects);
+        let keeping = Keeping::decode(packet).expect("a message of its own");
+        let is_for_others = matches!(keeping, Keeping::Ping { .. } | Keeping::View { .. } | Keeping::Late { .. });
+        assert!(!is_for_others, "{keeping:?}: nothing such is sent to the sender");
+        self.keeper.on_keeping(self.now_ns, keeping, &self.pieces);
+        self.keeper_says();
     }
 
     fn at_relay(&mut self, node: u32, from: To, packet: &Packet<'_>, bytes: &[u8]) {
@@ -243,21 +245,18 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, effects: Vec<KeeperEffect>) {
-        for effect in effects {
-            match effect {
-                KeeperEffect::Ping { node, question } => self.say(None, Some(node), &Keeping::Ping { question }),
-                KeeperEffect::View { node, version, epoch, out } => {
-                    self.say(None, Some(node), &Keeping::View { version, epoch, out });
-                    if self.planted == Planted::UsesViewsThatNobodyKnows {
-                        self.keeper.on_taken(node, version);
-                    }
-                }
-                KeeperEffect::Use(live) => {
-                    self.ever_out.extend(live.out());
-                    (self.live, self.views_used) = (live, self.views_used + 1);
-                }
+    /// Sends what the keeper has to say. Packets go by its newest view.
+    fn keeper_says(&mut self) {
+        let says: Vec<(To, Keeping)> = self.keeper.says().collect();
+        for (to, keeping) in says {
+            self.say(None, to, &keeping);
+            if let (Planted::UsesViewsThatNobodyKnows, Some(node), Keeping::View { version, .. }) = (self.planted, to, keeping) {
+                self.keeper.on_keeping(self.now_ns, Keeping::Taken { node, version }, &self.pieces);
             }
+        }
+        if let Some(live) = self.keeper.new_view() {
+            self.ever_out.extend(live.out());
+            (self.live, self.views_used) = (live, self.views_used + 1);
         }
     }
 
@@ -274,9 +273,8 @@ impl World {
         if self.planted == Planted::KeepsNobodyOut {
             return;
         }
-        let mut effects = Vec::new();
-        self.keeper.on_timer(self.now_ns, &mut effects);
-        self.carry_out(effects);
+        self.keeper.on_timer(self.now_ns);
+        self.keeper_says();
         self.report_mute();
         for node in 0..self.tree.relays() {
             if self.dead.contains(&node) || self.stalled.contains_key(&node) {
@@ -326,8 +324,13 @@ fn machine(tree: &Tree, hedge: u32, node: u32, seed: u64) -> RelayMachine<To> {
         layer += 1;
     }
     let settings = RelaySettings { layer, place, tree: TREE, hedge, packets_remembered: 4_096, channels_max: 4 };
-    let nodes: u32 = tree.layers().iter().sum();
     let seed = seed ^ u64::from(node) << 40;
     let of_machine = MachineSettings { copies: CopiesSettings::default(), held_until: |_| None, seed };
-    RelayMachine::new(Relay::new(tree.clone(), settings), (0..nodes).map(Some).collect(), of_machine)
+    RelayMachine::new(Relay::new(tree.clone(), settings), addresses(tree), of_machine)
+}
+
+/// Of all nodes, by number.
+fn addresses(tree: &Tree) -> Vec<To> {
+    let nodes: u32 = tree.layers().iter().sum();
+    (0..nodes).map(Some).collect()
 }
