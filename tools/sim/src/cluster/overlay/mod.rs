@@ -6,8 +6,8 @@
 //! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. One
 //! answers and forwards nothing (in the seeds that decide so), and those below it say so. Where a test asks for it, market data surges to
 //! fifteen times its rate. Under fair access leaf gateways also report how late market data comes to them (in the seeds that decide so),
-//! and a relay lies about that. The state machines are the product's (`walras-relay`, `walras-feed`), those of relays and receivers as
-//! sockets drive them; this module stands for their drivers in `edge/relay-link` and `edge/node`.
+//! and a relay lies about that. The state machines are the product's (`walras-relay`, `walras-feed`), those of relays, receivers and
+//! keepers as sockets drive them; this module stands for their drivers in `edge/relay-link` and `edge/node`.
 //!
 //! It listens to the replicas and sends them nothing but those reports, so without them the rest of the venue does the same with it as
 //! without it. Only the run is longer: it lasts until all readers have everything.
@@ -15,10 +15,9 @@
 //! In the seeds that decide so, somebody without the tree's key cuts datagrams and sends forged ones (`tamper.rs`).
 //!
 //! *Deliberately absent*: the seal's strength (a relay that holds the key can alter what it passes on); how often one source may ask
-//! (`edge/relay-link`); reports of receivers to the sender itself, where no relay is there.
+//! (`edge/relay-link`); that a new leader begins without the relays that did not answer its replica lately.
 
 mod board;
-mod lateness;
 mod links;
 mod reader;
 mod relay;
@@ -35,7 +34,6 @@ use walras_feed::channel::{ChannelId, Trees};
 use walras_feed::control::Control;
 use walras_feed::recall::RecallSettings;
 use walras_feed::sender::Packets;
-use walras_relay::keeper::KeeperEffect;
 use walras_relay::keeping::Keeping;
 use walras_relay::live::split;
 use walras_relay::packet::TreeKey;
@@ -49,7 +47,7 @@ use self::board::Board;
 use self::links::{Address, Datagram, Links, Quality};
 use self::reader::{OutletEnd, Reads};
 use self::relay::{RelayActs, RelayPlace, RelayProcess};
-use self::sender::SenderEnd;
+use self::sender::{SenderEnd, tree_of};
 use self::shape::{DIRECT, OUTLETS, Shape, TREE};
 use self::surge::Surges;
 use self::tamper::{Tamper, open};
@@ -324,13 +322,19 @@ impl Overlay {
 
     fn say(&mut self, now_ns: u64, from: Address, to: Address, keeping: &Keeping) {
         let mut bytes = Vec::new();
-        let relay = |address: Address| if let Address::Node(number) = address { self.shape.relay(number) } else { None };
-        let tree = relay(from).or(relay(to)).map_or(0, |(tree, _)| tree);
+        let tree = |address: Address| match address {
+            Address::Keeper(_, socket) => Some(tree_of(socket)),
+            Address::Node(number) => self.shape.relay(number).map(|(tree, _)| tree),
+            Address::Requests(_) | Address::LeafRequests(_) | Address::Participant(..) => None,
+        };
+        let tree = tree(from).or(tree(to)).unwrap_or(0);
         keeping.encode(TREE + tree, EPOCH_NS + now_ns, &self.shape.key, &mut bytes);
         let mut datagram = Datagram { from, to, bytes: bytes.into() };
         self.tamper_with(now_ns, &mut datagram);
+        let asks_receiver = matches!(keeping, Keeping::Ping { .. }) && self.is_receiver(to);
         let choices = match (keeping, from, &mut self.reports, &mut self.of_copies) {
             (Keeping::Late { .. }, _, Some(reports), _) => &mut reports.choices,
+            (_, _, Some(reports), _) if asks_receiver => &mut reports.choices,
             (Keeping::Mute { .. }, _, _, Some(of_copies)) | (Keeping::View { .. }, Address::Node(_), _, Some(of_copies)) => {
                 of_copies
             }
@@ -360,24 +364,27 @@ impl Overlay {
         self.packets = packets;
     }
 
-    fn keep(&mut self, now_ns: u64, (replica, tree): (usize, usize), effects: Vec<KeeperEffect>) {
-        for effect in effects {
-            let Some(sender) = &mut self.senders[replica] else { return };
-            let branch = &mut sender.branches[tree];
-            let Some((socket, _)) = branch.keeper else { return };
-            let (node, keeping) = match effect {
-                KeeperEffect::Ping { node, question } => (node, Keeping::Ping { question }),
-                KeeperEffect::View { node, version, epoch, out } => (node, Keeping::View { version, epoch, out }),
-                KeeperEffect::Use(live) => {
-                    self.counts.views += 1;
-                    self.counts.mute_views += u64::from(branch.has_mute());
-                    branch.use_view(&self.shape, live);
-                    continue;
-                }
-            };
-            let node = self.shape.number(tree as u32, node);
-            self.say(now_ns, Address::Keeper(replica, socket), Address::Node(node), &keeping);
+    /// A keeper says this, and packets go by its newest view.
+    fn keep(&mut self, now_ns: u64, (replica, tree): (usize, usize), says: Vec<(Address, Keeping)>) {
+        let Some(sender) = &mut self.senders[replica] else { return };
+        let branch = &mut sender.branches[tree];
+        let Some((socket, keeper)) = &mut branch.keeper else { return };
+        let (from, new_view) = (Address::Keeper(replica, *socket), keeper.new_view());
+        if let Some(live) = new_view {
+            self.counts.views += 1;
+            self.counts.mute_views += u64::from(branch.has_mute());
+            branch.use_view(&self.shape, live);
         }
+        for (to, keeping) in says {
+            // Receivers are asked where they report how late market data comes.
+            if self.reports.is_some() || !self.is_receiver(to) {
+                self.say(now_ns, from, to, &keeping);
+            }
+        }
+    }
+
+    fn is_receiver(&self, address: Address) -> bool {
+        matches!(address, Address::Node(number) if self.shape.relay(number).is_none())
     }
 
     fn arrives(&mut self, around: &mut Around<'_>, datagram: &Datagram) {
@@ -422,10 +429,9 @@ impl Overlay {
         let Some(packet) = packet else { return };
         let Some(sender) = &mut self.senders[replica] else { return };
         if let (Address::Keeper(_, socket), Some(keeping)) = (datagram.to, Keeping::decode(&packet)) {
-            let mut effects = Vec::new();
             if let Some(tree) = sender.kept_by(socket) {
-                sender.branches[tree].on_keeping(host.at, keeping, &mut effects);
-                self.keep(around.now_ns, (replica, tree), effects);
+                let says = sender.branches[tree].on_keeping(host.at.now_ns, keeping);
+                self.keep(around.now_ns, (replica, tree), says);
             }
         } else if let Some(Control::Ask(request)) = Control::decode(&packet) {
             let Some(channel) = ChannelId::new(request.channel) else { return };
@@ -505,10 +511,10 @@ impl Overlay {
             let Some(host) = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns) else { continue };
             for tree in 0..self.shape.trees.count() as usize {
                 let Some(sender) = &mut self.senders[replica] else { continue };
-                let (mut packets, mut effects) = (std::mem::take(&mut self.packets), Vec::new());
-                sender.branches[tree].on_timer(host.at, &mut packets, &mut effects);
+                let mut packets = std::mem::take(&mut self.packets);
+                let says = sender.branches[tree].on_timer(host.at, &mut packets);
                 self.send_packets(around, replica, packets);
-                self.keep(now_ns, (replica, tree), effects);
+                self.keep(now_ns, (replica, tree), says);
                 self.see_keeper(around, replica, tree as u32);
             }
         }
@@ -572,8 +578,8 @@ impl Overlay {
         if let Some(reports) = &mut self.reports {
             for (replica, sender) in self.senders.iter_mut().enumerate() {
                 let host = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns);
-                let (Some(host), Some(sender)) = (host, sender) else { continue };
-                if let Some(heard) = sender.hears(host.at) {
+                let (Some(_), Some(sender)) = (host, sender) else { continue };
+                if let Some(heard) = sender.hears() {
                     let lies = reports.liar.is_some();
                     heard.iter().for_each(|(release_ns, sample)| around.checks.on_late_heard(*release_ns, sample.late_ns, lies));
                     reports.heard.push((replica, heard.into_values().collect()));

@@ -9,7 +9,6 @@ use walras_relay::packet::{Header, Packet};
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::relay_machine::{Came, MachineSettings, RelayMachine};
 
-use super::lateness::LIE_NS;
 use super::links::{Address, Datagram};
 use super::shape::{CHANNELS_MAX, COPIES, Shape, TREE};
 use crate::cluster::mutation::Mutation;
@@ -17,6 +16,8 @@ use crate::cluster::mutation::Mutation;
 /// Datagrams that wait in the socket of a relay that stands still, at most.
 const WAITING_MAX: usize = 256;
 const PACKETS_REMEMBERED: usize = 1 << 12;
+/// What a relay that lies adds to the delays that it reports.
+const LIE_NS: i64 = 30_000_000;
 
 /// One place of the tree, with a process or without.
 pub(super) struct RelayPlace {

@@ -6,14 +6,16 @@ use std::rc::Rc;
 use walras_feed::publisher::Publisher;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
-use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings, OutBecause};
+use walras_relay::keeper::{KeeperSettings, OutBecause};
+use walras_relay::keeper_machine::{Heard, KeeperMachine};
 use walras_relay::keeping::Keeping;
+use walras_relay::lateness::Pieces;
 use walras_relay::live::Live;
 use walras_relay::packet::PACKET_BYTES_MAX;
 use walras_replica::{FeedPart, FeedPiece, FeedRun};
 use walras_sequencer::ReceiverSample;
 
-use super::lateness::Gathers;
+use super::links::Address;
 use super::shape::{REWIND_CHANNELS, Shape, TREE};
 use crate::cluster::checks::View;
 use crate::cluster::mutation::Mutation;
@@ -23,6 +25,11 @@ const HEARTBEAT_NS: u64 = 40_000_000;
 const ROTATION_NS_MIN: u64 = 200_000_000;
 /// The number of a tree stands above this bit in the numbers of sockets.
 const SOCKET_BITS: u32 = 40;
+
+/// The tree of a keeper's socket.
+pub(super) fn tree_of(socket: u64) -> u32 {
+    (socket >> SOCKET_BITS) as u32
+}
 
 pub(super) struct SenderEnd {
     /// Of the replica's process.
@@ -38,9 +45,9 @@ pub(super) struct Branch {
     /// The same view for checkers.
     pub(super) view: Rc<View>,
     /// While it sends, with the number of its socket.
-    pub(super) keeper: Option<(u64, Keeper)>,
-    /// How late pieces come to receivers.
-    gathers: Gathers,
+    pub(super) keeper: Option<(u64, KeeperMachine<Address>)>,
+    /// What was sent lately, about which receivers report.
+    pieces: Pieces,
     mutation: Option<Mutation>,
 }
 
@@ -67,11 +74,12 @@ impl SenderEnd {
     }
 
     /// What receivers said of how late market data comes, by its release times, while it sends; `None` where nobody did.
-    pub(super) fn hears(&mut self, at: Moment) -> Option<BTreeMap<u64, ReceiverSample>> {
+    pub(super) fn hears(&mut self) -> Option<BTreeMap<u64, ReceiverSample>> {
+        let sample = |Heard { release_ns, held_ns, late_ns }| (release_ns, ReceiverSample { held_ns, late_ns });
         let mut heard: Option<BTreeMap<u64, ReceiverSample>> = None;
-        for branch in self.branches.iter_mut().filter(|branch| branch.keeper.is_some()) {
-            if let Some(samples) = branch.gathers.hears(at.now_ns) {
-                heard.get_or_insert_default().extend(samples);
+        for Branch { keeper, pieces, .. } in &mut self.branches {
+            if let Some(samples) = keeper.as_mut().and_then(|(_, keeper)| keeper.heard(pieces)) {
+                heard.get_or_insert_default().extend(samples.into_iter().map(sample));
             }
         }
         heard
@@ -95,18 +103,19 @@ impl Branch {
         };
         let live = Live::all(&shape.tree);
         let view = shape.view_of(&live);
-        Self { station: Station::of_tree(settings, tree), live, view, keeper: None, gathers: Gathers::new(shape), mutation }
+        Self { station: Station::of_tree(settings, tree), live, view, keeper: None, pieces: Pieces::default(), mutation }
     }
 
     fn on_piece(&mut self, shape: &Shape, at: Moment, piece: &FeedPiece, socket: u64, packets: &mut Packets) {
         let first_number = piece.first_number();
         match (piece.part, &self.keeper) {
             (FeedPart::Sends, None) => {
-                let keeper = Keeper::new(&shape.tree, KeeperSettings::default(), at.now_ns, first_number);
-                // Another replica's view may be the last that relays know.
-                self.use_view(shape, keeper.live().clone());
+                let (nodes, settings) = (shape.addresses(tree_of(socket)), KeeperSettings::default());
+                let mut keeper = KeeperMachine::new(&shape.tree, nodes, settings, at.now_ns, first_number);
+                if let Some(live) = keeper.new_view() {
+                    self.use_view(shape, live);
+                }
                 self.keeper = Some((socket, keeper));
-                self.gathers = Gathers::new(shape);
             }
             (FeedPart::Keeps, _) => self.keeper = None,
             (FeedPart::Sends, Some(_)) => {}
@@ -114,7 +123,7 @@ impl Branch {
         let release_ns = piece.release.map_or(0, |release| release.venue_ns().unwrap_or(release.log_ns));
         let runs: Vec<&FeedRun> = piece.runs.iter().filter(|run| self.station.has(run.channel)).collect();
         if piece.part == FeedPart::Sends && !runs.is_empty() {
-            self.gathers.passed(release_ns, piece.held_ns);
+            self.pieces.passed(release_ns, piece.held_ns);
         }
         self.station.set_part(piece.part, first_number);
         self.station.not_before(release_ns);
@@ -128,36 +137,33 @@ impl Branch {
         self.keeper.as_ref().is_some_and(|(_, keeper)| keeper.out().any(|(_, why)| why == OutBecause::Mute))
     }
 
-    /// A relay's message reaches the keeper.
-    pub(super) fn on_keeping(&mut self, at: Moment, keeping: Keeping, effects: &mut Vec<KeeperEffect>) {
-        let Some((_, keeper)) = &mut self.keeper else { return };
-        match keeping {
-            Keeping::Pong { question } => keeper.on_pong(at.now_ns, question),
-            Keeping::Taken { node, version } => keeper.on_taken(node, version),
-            Keeping::Silent { node, .. } => keeper.on_silent(at.now_ns, node, effects),
-            Keeping::Mute { node, by, version } => keeper.on_mute(at.now_ns, node, by, version),
-            Keeping::Late { node, samples } => self.gathers.on_late(at.now_ns, node, samples),
-            Keeping::Ping { .. } | Keeping::View { .. } => {}
+    /// A message about the tree reaches the keeper. What that says.
+    pub(super) fn on_keeping(&mut self, now_ns: u64, keeping: Keeping) -> Vec<(Address, Keeping)> {
+        if let Some((_, keeper)) = &mut self.keeper {
+            keeper.on_keeping(now_ns, keeping, &self.pieces);
         }
-        self.spoil(at.now_ns, effects);
+        self.says(now_ns)
     }
 
-    /// Where that is planted, each relay that the keeper asks seems to answer.
-    fn spoil(&mut self, now_ns: u64, effects: &[KeeperEffect]) {
-        let (Some(Mutation::KeeperMissesSilence), Some((_, keeper))) = (self.mutation, &mut self.keeper) else { return };
-        for effect in effects {
-            if let KeeperEffect::Ping { question, .. } = effect {
-                keeper.on_pong(now_ns, *question);
-            }
-        }
-    }
-
-    pub(super) fn on_timer(&mut self, at: Moment, packets: &mut Packets, effects: &mut Vec<KeeperEffect>) {
+    /// Makes the packets that it is time for. What the keeper says.
+    pub(super) fn on_timer(&mut self, at: Moment, packets: &mut Packets) -> Vec<(Address, Keeping)> {
         self.station.on_timer((at.now_ns, at.clock_ns), packets);
         if let Some((_, keeper)) = &mut self.keeper {
-            keeper.on_timer(at.now_ns, effects);
+            keeper.on_timer(at.now_ns);
         }
-        self.spoil(at.now_ns, effects);
+        self.says(at.now_ns)
+    }
+
+    /// What the keeper has to say. Where that is planted, each relay that it asks seems to answer.
+    fn says(&mut self, now_ns: u64) -> Vec<(Address, Keeping)> {
+        let Self { keeper: Some((_, keeper)), pieces, mutation, .. } = self else { return Vec::new() };
+        let says: Vec<(Address, Keeping)> = keeper.says().collect();
+        for (_, keeping) in &says {
+            if let (Keeping::Ping { question }, Some(Mutation::KeeperMissesSilence)) = (keeping, *mutation) {
+                keeper.on_keeping(now_ns, Keeping::Pong { question: *question }, pieces);
+            }
+        }
+        says
     }
 
     /// Packets go by this view from now on.
