@@ -167,17 +167,16 @@ pub struct Gather {
     /// packet that was never sent would silence all others.
     passed_on: VecDeque<u64>,
     too_late: u64,
-    outliers: u64,
 }
 
 impl Pending {
-    /// What is passed on, and whether one child's delay did not count.
-    fn settled(&self, apart_max_ns: u64) -> (Maximum, bool) {
+    /// What is passed on. The delay of one child that is far later than all others does not count.
+    fn settled(&self, apart_max_ns: u64) -> Maximum {
         match self.second_ns {
             Some(second_ns) if self.maximum.delay_ns.abs_diff(second_ns) > apart_max_ns => {
-                (Maximum { delay_ns: second_ns, ..self.maximum }, true)
+                Maximum { delay_ns: second_ns, ..self.maximum }
             }
-            Some(_) | None => (self.maximum, false),
+            Some(_) | None => self.maximum,
         }
     }
 }
@@ -192,7 +191,6 @@ impl Gather {
             pending: VecDeque::new(),
             passed_on: VecDeque::new(),
             too_late: 0,
-            outliers: 0,
         }
     }
 
@@ -200,12 +198,6 @@ impl Gather {
     #[must_use]
     pub const fn too_late(&self) -> u64 {
         self.too_late
-    }
-
-    /// Delays that did not count, because one child was far later than all others.
-    #[must_use]
-    pub const fn outliers(&self) -> u64 {
-        self.outliers
     }
 
     /// Whether any child has reported lately.
@@ -268,14 +260,12 @@ impl Gather {
         let is_there = |child: &Child| child.is_there(now_ns, silent_ns);
         let quantile_ns = self.children.iter().filter(|child| is_there(child)).filter_map(|child| child.quantile_ns).max();
         let mut maxima = Vec::new();
-        let (children, passed_on, outliers) = (&self.children, &mut self.passed_on, &mut self.outliers);
+        let (children, passed_on) = (&self.children, &mut self.passed_on);
         self.pending.retain(|pending| {
             let is_awaited = || children.iter().zip(&pending.by).any(|(child, has_reported)| !has_reported && is_there(child));
             let is_over = now_ns.saturating_sub(pending.since_ns) > patience_ns || !is_awaited();
             if is_over && maxima.len() < SAMPLES_MAX {
-                let (maximum, is_outlier) = pending.settled(apart_max_ns);
-                *outliers += u64::from(is_outlier);
-                maxima.push(maximum);
+                maxima.push(pending.settled(apart_max_ns));
                 if passed_on.len() == PENDING_MAX {
                     passed_on.pop_front();
                 }

@@ -162,24 +162,21 @@ pub struct Reports {
     gather: Gather,
     interval_ns: u64,
     next_ns: u64,
-    unknown: u64,
 }
 
 impl Reports {
     /// For reports of this number of nodes, which are numbered from 0.
     #[must_use]
     pub fn new(settings: ReportSettings, nodes: usize) -> Self {
-        Self { gather: Gather::new(settings, nodes), interval_ns: settings.interval_ns, next_ns: 0, unknown: 0 }
+        Self { gather: Gather::new(settings, nodes), interval_ns: settings.interval_ns, next_ns: 0 }
     }
 
     /// A node below reports. Samples of pieces that this node does not know do not count.
     pub fn on_late(&mut self, now_ns: u64, node: u32, mut samples: Vec<Maximum>, pieces: &Pieces) {
-        let said = samples.len();
         samples.retain(|sample| pieces.held_ns(sample.packet).is_some());
-        self.unknown += (said - samples.len()) as u64;
         let report = Report { quantile_ns: None, maxima: samples };
-        let taken = usize::try_from(node).is_ok_and(|node| self.gather.report(now_ns, node, &report).is_ok());
-        self.unknown += u64::from(!taken);
+        // What no node of the tree could have sent does not count.
+        let _ = self.gather.report(now_ns, node as usize, &report);
     }
 
     /// This node's own report, where one is due and any node below is there. Without samples it says that there is one.
@@ -190,18 +187,6 @@ impl Reports {
         self.next_ns = now_ns.saturating_add(self.interval_ns);
         let samples = self.gather.take(now_ns).maxima;
         (!samples.is_empty() || self.gather.hears_any(now_ns)).then_some(samples)
-    }
-
-    /// Samples that did not count: of pieces that this node does not know, or from no node of the tree.
-    #[must_use]
-    pub const fn unknown(&self) -> u64 {
-        self.unknown
-    }
-
-    /// Samples of one node that did not count, because it was far later than all others.
-    #[must_use]
-    pub const fn outliers(&self) -> u64 {
-        self.gather.outliers()
     }
 }
 
