@@ -1,7 +1,8 @@
 //! Where the pages of an account's past lie, so that it can be read from any place of it.
 //!
 //! The venue reads an account's records newest first, from a cursor. Programs of the dialect page the other way, from an id or a time
-//! on. So the facade notes of each page where it begins and which ids and times it holds, and reads those pages alone that a question
+//! on. (The venue can read forward as well, but each page then costs a look at all days before it, and a walk from the day's newest
+//! record.) So the facade notes of each page where it begins and which ids and times it holds, and reads those pages alone that a question
 //! is about. Each record is walked once for these notes, by the first question that reaches so far back; later questions add what is
 //! new. The newest records, which are mostly in the venue's memory, are read each time and not noted.
 

@@ -55,20 +55,29 @@ fn example() -> &'static str {
     document.split_once("```python\n").unwrap().1.split_once("```").unwrap().0
 }
 
+/// The programs have at most 30 lines, the empty ones aside.
+fn is_short(program: &str) -> bool {
+    program.lines().filter(|line| !line.is_empty()).count() <= 30
+}
+
 #[test]
-fn the_example_of_the_document_trades() {
+fn the_examples_of_the_document_trade() {
     let dir = tempfile::tempdir().unwrap();
     let node = Node::start(dir.path(), &config()).unwrap();
     let key = market(&node, dir.path());
-    assert!(example().lines().filter(|line| !line.is_empty()).count() <= 30);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fix-order.mjs");
+    assert!(is_short(example()) && is_short(&std::fs::read_to_string(&script).unwrap()));
     let key_file = dir.path().join("trader.key");
     std::fs::write(&key_file, format!("{key}\n")).unwrap();
-    let mut python = Command::new("python3");
-    python.args(["-c", example(), &fix_address(&node).to_string()]).arg(&key_file).args(["BTC/USD", "10"]);
-    let ran = python.output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
-    assert_eq!(lines, ["logged on", "report 0", "report 4"], "{ran:?}");
+    let (mut python, mut javascript) = (Command::new("python3"), Command::new("node"));
+    python.args(["-c", example()]);
+    javascript.arg(script);
+    for mut program in [python, javascript] {
+        let ran = program.arg(fix_address(&node).to_string()).arg(&key_file).args(["BTC/USD", "10"]).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
+        assert_eq!(lines.get(..3), Some(&["logged on", "report 0", "report 4"][..]), "{ran:?}");
+    }
     node.stop();
 }
 
@@ -249,8 +258,7 @@ impl Reader {
     /// The program of the document, whole.
     fn start(address: SocketAddr, key: &Path) -> Self {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fix-book.py");
-        let lines = std::fs::read_to_string(&program).unwrap().lines().filter(|line| !line.is_empty()).count();
-        assert!(lines <= 30, "fix-book.py has {lines} lines");
+        assert!(is_short(&std::fs::read_to_string(&program).unwrap()), "{}", program.display());
         // What never comes is waited for so long.
         let mut python = Command::new("timeout");
         python.args(["60", "python3"]).arg(program).arg(address.to_string()).arg(key).arg("BTC/USD");

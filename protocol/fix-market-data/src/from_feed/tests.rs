@@ -92,8 +92,9 @@ struct Venue {
     log_index: u64,
     /// The interval of the last publication.
     interval: u64,
-    /// Of each entry that concerned an instrument, its book then, by level and by order.
+    /// Of each entry that concerned an instrument, its book then, by level and by order, and what an auction would have traded.
     books: BTreeMap<(u32, u64), [Vec<BookLevel>; 2]>,
+    indicated: BTreeMap<(u32, u64), Option<Auction>>,
     queues: BTreeMap<(u32, u64), [Vec<PublicOrder>; 2]>,
     trades: BTreeMap<u32, Vec<PublicTrade>>,
     auctions: [Option<Auction>; INSTRUMENTS as usize],
@@ -128,6 +129,7 @@ impl Venue {
             log_index: 0,
             interval: 0,
             books: BTreeMap::new(),
+            indicated: BTreeMap::new(),
             queues: BTreeMap::new(),
             trades: BTreeMap::new(),
             auctions: [None; INSTRUMENTS as usize],
@@ -216,6 +218,7 @@ impl Venue {
                 self.publisher.on_indication(instrument, indicated).unwrap();
                 let book = Side::BOTH.map(|side| self.levels(id, side));
                 self.books.insert((id, self.log_index), book);
+                self.indicated.insert((id, self.log_index), self.auction(id));
                 self.queues.insert((id, self.log_index), self.displayed(id));
                 let after = self.trades.entry(id).or_default().last().map_or(TradeId(0), |trade| trade.trade_id);
                 let new: Vec<PublicTrade> = self.market.instrument(instrument).unwrap().tape().since(after).copied().collect();
@@ -449,7 +452,7 @@ fn readers_are_given_what_a_replica_gives() {
 /// Packets are lost, and nobody is asked for them: whatever is given is true of the venue.
 #[test]
 fn what_is_given_is_true_whatever_is_lost() {
-    let (mut wholes, mut by_order, mut hidden) = (0, 0, 0);
+    let (mut wholes, mut auctions, mut by_order, mut hidden) = (0, 0, 0, 0);
     for seed in 0..16 {
         let (mut venue, mut feed, mut given) = (Venue::new(), from_feed(), Given::new());
         let mut traders = Traders::new(seed);
@@ -469,9 +472,12 @@ fn what_is_given_is_true_whatever_is_lost() {
                 let piece = piece.as_piece().unwrap();
                 given.take(&piece);
                 match piece {
-                    Piece::Book(BookPiece { instrument, is_snapshot, log_index, .. }) => {
+                    Piece::Book(BookPiece { instrument, is_snapshot, log_index, auction, .. }) => {
                         wholes += u64::from(is_snapshot);
-                        let expected = &venue.books[&(instrument.0, log_index)];
+                        auctions += u64::from(auction.is_some_and(|auction| auction.imbalance_lots != 0));
+                        let at = (instrument.0, log_index);
+                        assert_eq!(auction, venue.indicated[&at], "seed {seed}, step {step}");
+                        let expected = &venue.books[&at];
                         let book = &given.market(instrument.0).book;
                         for (side, expected) in Side::BOTH.into_iter().zip(expected) {
                             assert_eq!(book.levels(usize::MAX, side), &expected[..], "seed {seed}, step {step}");
@@ -520,8 +526,8 @@ fn what_is_given_is_true_whatever_is_lost() {
             assert_eq!(given.market(id).orders.of(usize::MAX, side), &orders[..], "seed {seed}");
         }
     }
-    let what = format!("{wholes} snapshots, {by_order} books by order, {hidden} days without figures");
-    assert!(wholes > 100 && by_order > 1_000 && hidden > 10, "{what}");
+    let what = format!("{wholes} snapshots, {auctions} imbalances, {by_order} books by order, {hidden} days without figures");
+    assert!(wholes > 100 && auctions > 100 && by_order > 1_000 && hidden > 10, "{what}");
 }
 
 #[test]

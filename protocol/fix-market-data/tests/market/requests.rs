@@ -86,6 +86,42 @@ fn every_kind_of_entry_is_there_where_its_version_has_it() {
     assert!(rejected.get(58).unwrap().contains("0, 1, 2, 4, 5, 7, 8"), "{rejected:?}");
 }
 
+/// More buyers, more sellers, as many of both: as changes and in whole markets, until nothing would trade any more.
+#[test]
+fn an_imbalance_has_its_size_and_its_side() {
+    for version in ["FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"] {
+        let (mut world, mut client) = ready(version);
+        let kind = "267=1|269=A|146=1|55=BTC0/USD|";
+        let (lasting, once) = (format!("262=a|263=1|264=1|265=1|{kind}"), format!("262=b|263=0|264=1|{kind}"));
+        assert!(one(&mut world, &mut client, "V", &lasting).entries().is_empty());
+        world.phase(0, TradingPhase::ClosingAuction);
+        world.order(0, 1, Side::Buy, 100, 7);
+        for (id, side, size, action, expected) in [
+            (2, Side::Sell, 3, "0", ["A", "50.0", "0.004", "P"]),
+            (3, Side::Sell, 9, "1", ["A", "50.0", "0.005", "Q"]),
+            (4, Side::Buy, 5, "1", ["A", "50.0", "0.000", "-"]),
+        ] {
+            world.order(0, id, side, 100, size);
+            world.publish(0, false);
+            let heard = world.hear(&mut client);
+            assert_eq!((heard.len(), heard[0].entries()[0][&279].as_str()), (1, action), "{version}: {heard:?}");
+            for message in [&heard[0], &one(&mut world, &mut client, "V", &once)] {
+                let entries = message.entries();
+                let said = [269, 270, 271, 277].map(|tag| entries[0].get(&tag).map_or("-", String::as_str));
+                assert_eq!((entries.len(), said), (1, expected), "{version}: {message:?}");
+            }
+        }
+        for id in [1, 4] {
+            world.cancel(0, id, Side::Buy);
+        }
+        world.publish(0, false);
+        let heard = world.hear(&mut client);
+        let gone = [269, 279, 270, 271].map(|tag| heard[0].entries()[0].get(&tag).cloned().unwrap_or_default());
+        assert_eq!((heard.len(), gone), (1, ["A", "2", "", ""].map(str::to_owned)), "{version}: {heard:?}");
+        assert!(one(&mut world, &mut client, "V", &once).entries().is_empty());
+    }
+}
+
 /// Dictionaries of 5.0 SP2 that are older than AggressorSide(2446) are in use, and engines reject what theirs does not have.
 #[test]
 fn which_side_came_in_is_said_to_those_who_ask_for_more() {

@@ -21,6 +21,8 @@ export class Venue {
   /** The lines of the accounts' keys: the first one's is of Ed25519, the second one's of HMAC. */
   readonly keys: string[] = [];
   readonly accounts: number[] = [];
+  /** Further sections of the configuration. */
+  more = "";
   url = "";
   #listen = "127.0.0.1:0";
   #process: ChildProcess | null = null;
@@ -28,7 +30,7 @@ export class Venue {
   /** Starts it, at its address of before if it had one. */
   async start(): Promise<void> {
     const config = join(this.folder, "venue.toml");
-    writeFileSync(config, `[order_entry]\nlisten = "127.0.0.1:0"\n[throttle]\n${THROTTLE}\n`);
+    writeFileSync(config, `[order_entry]\nlisten = "127.0.0.1:0"\n[throttle]\n${THROTTLE}\n${this.more}`);
     const log = join(this.folder, `log.${performance.now()}`);
     const out = openSync(log, "w");
     const child = spawn(programFile(), ["serve", "--config", config, "--data", join(this.folder, "data"), "--listen", this.#listen], {
