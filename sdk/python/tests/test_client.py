@@ -333,6 +333,16 @@ def test_binary_order_entry(venue: Venue) -> None:
             with pytest.raises(KeyError, match="no such instrument"):
                 await entry.submit("ETH-USD", "buy", "0.5", "30500")
             assert (await entry.send_mass_cancel()).code == 0
+            named = await entry.submit("BTC-USD", "buy", "0.1", "29000", "bid-7")
+            shown = await client.order("BTC-USD", "bid-7", fresh=True)
+            assert (shown["client_order_id"], shown["order_id"]) == ("bid-7", str(named.log_index))
+            assert (await entry.cancel("BTC-USD", "bid-7")).code == 0
+            while (heard := await entry.report()) is not None and heard.log_index < named.log_index:
+                pass
+            assert heard is not None and heard.event.client_order_id == walras.order_number("bid-7")
+            assert (await entry.send_cancel_after(60)).code == 0
+            assert (await client.request("GET", "/v1/cancel-after"))["cancels_at_ns"] is not None
+            assert (await entry.send_cancel_after(0)).code == 0
         with pytest.raises(walras.SessionEnded):
             entry.send(0, "buy", 1, 1)
         with pytest.raises(walras.SessionEnded, match="SignatureInvalid|104"):
