@@ -147,5 +147,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<feed::FeedReader>()?;
     module.add_class::<session::PyKey>()?;
     module.add_class::<session::Session>()?;
+    module.add_function(wrap_pyfunction!(session::order_number, module)?)?;
     module.add_function(wrap_pyfunction!(session::reject_reason, module)?)
 }

@@ -4,10 +4,10 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use walras_gateway::session::{ClientAgreement, ClientEvent, ClientSettings, SessionClient, Wish};
-use walras_gateway::{Algorithm, ClientKey, Request};
+use walras_gateway::{Algorithm, ClientKey, ClientOrder, Request};
 use walras_types::{AccountId, Amendment, BatchMarketId, ClientOrderId, InstrumentId, PriceTicks, RejectReason, Side, SizeLots};
 use walras_wire::order_entry::{OnDisconnect, ReportEvent, ReportsWanted, Role, TradeRole, push_signed_bytes};
-use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand};
+use walras_wire::{AmendOrder, CancelAfter, CancelOrder, Command, MassCancel, NewOrder, OrderCommand};
 
 use crate::venue::{PyEvent, With, entering, terms_of};
 
@@ -59,6 +59,27 @@ impl PyKey {
 
     fn __repr__(&self) -> String {
         format!("Key({})", self.0.key_id())
+    }
+}
+
+/// What its owner calls an order: a number, or a text, which stands for one.
+#[derive(FromPyObject)]
+pub(crate) enum Called {
+    Number(u64),
+    Text(String),
+}
+
+impl Called {
+    fn order(self) -> PyResult<ClientOrder> {
+        match self {
+            Self::Number(id) => Ok(ClientOrderId(id).into()),
+            Self::Text(text) => ClientOrder::parse(&text)
+                .map_err(|error| PyValueError::new_err(format!("client_order_id: {text:?} names no order: {error}"))),
+        }
+    }
+
+    fn number(self) -> PyResult<u64> {
+        Ok(self.order()?.id.0)
     }
 }
 
@@ -230,7 +251,7 @@ impl Session {
         side: &Bound<'_, PyAny>,
         size_lots: u64,
         price_ticks: Option<i64>,
-        client_order_id: u64,
+        client_order_id: Called,
         tif: Option<&Bound<'_, PyAny>>,
         trigger_ticks: Option<i64>,
         take_profit_ticks: Option<i64>,
@@ -241,21 +262,28 @@ impl Session {
         hidden: bool,
         min_size_lots: Option<u64>,
         self_trade: Option<&Bound<'_, PyAny>>,
-        oco_with: Option<u64>,
-        exit_of: Option<u64>,
+        oco_with: Option<Called>,
+        exit_of: Option<Called>,
         expires_ns: u64,
     ) -> PyResult<u64> {
         let size = (size_lots, peak_lots, min_size_lots);
         let prices = [price_ticks, trigger_ticks, take_profit_ticks, trail_ticks];
         let terms = terms_of(side, size, (prices, trail_ppm), [tif, post_only, self_trade], (hidden, expires_ns))?;
-        let (account, instrument, client_order_id) = (AccountId(account), InstrumentId(instrument), ClientOrderId(client_order_id));
+        let (account, instrument) = (AccountId(account), InstrumentId(instrument));
+        let ClientOrder { id: client_order_id, name } = client_order_id.order()?;
         let order = NewOrder { account, instrument, client_order_id, terms };
-        self.submit(now_ns, entering(order, With { oco_with, exit_of })?)
+        let [oco_with, exit_of] = [oco_with, exit_of].map(|other| other.map(Called::number).transpose());
+        self.submit(now_ns, entering(order, name, With { oco_with: oco_with?, exit_of: exit_of? })?)
     }
 
-    fn submit_cancel(&mut self, now_ns: u64, account: u32, instrument: u32, client_order_id: u64) -> PyResult<u64> {
-        let (account, instrument, client_order_id) = (AccountId(account), InstrumentId(instrument), ClientOrderId(client_order_id));
+    fn submit_cancel(&mut self, now_ns: u64, account: u32, instrument: u32, client_order_id: Called) -> PyResult<u64> {
+        let (account, instrument, client_order_id) = (AccountId(account), InstrumentId(instrument), client_order_id.order()?.id);
         self.submit(now_ns, OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
+    }
+
+    /// The dead man's switch: the venue cancels all orders of the account after this time; 0 switches it off.
+    fn submit_cancel_after(&mut self, now_ns: u64, account: u32, timeout_ms: u64) -> PyResult<u64> {
+        self.submit(now_ns, OrderCommand::CancelAfter(CancelAfter { account: AccountId(account), timeout_ms }))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -265,13 +293,13 @@ impl Session {
         now_ns: u64,
         account: u32,
         instrument: u32,
-        client_order_id: u64,
+        client_order_id: Called,
         price_ticks: Option<i64>,
         trigger_ticks: Option<i64>,
         size_lots: Option<u64>,
     ) -> PyResult<u64> {
         let (price, trigger, size) = (price(price_ticks)?, price(trigger_ticks)?, size_lots.map(SizeLots::new));
-        let amendment = Amendment { client_order_id: ClientOrderId(client_order_id), price, trigger, size };
+        let amendment = Amendment { client_order_id: client_order_id.order()?.id, price, trigger, size };
         self.submit(
             now_ns,
             OrderCommand::Amend(AmendOrder { account: AccountId(account), instrument: InstrumentId(instrument), amendment }),
@@ -318,6 +346,12 @@ impl Session {
         let cancel = MassCancel { account: AccountId(account), instrument: instrument.map(InstrumentId), side };
         self.submit(now_ns, OrderCommand::MassCancel(cancel))
     }
+}
+
+/// The number by which execution reports of order entry name an order: of a text, that for which it stands.
+#[pyfunction]
+pub(crate) fn order_number(name: Called) -> PyResult<u64> {
+    name.number()
 }
 
 /// Name and advice of a reject reason; `None` where this version knows none of that number.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import pathlib
 import socket
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -12,7 +13,7 @@ import pytest
 
 import walras
 from walras import _stream, commands
-from venue_process import PATIENCE_S, PROGRAM, LossyProxy, LossySocket, Venue, run, until
+from venue_process import PATIENCE_S, PROGRAM, LossyProxy, LossySocket, Venue, run, until, wait_until
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="needs the program: `make bot-test` sets WALRAS_PROGRAM")
 
@@ -113,6 +114,36 @@ def test_all_that_ended_is_read_page_by_page(venue: Venue) -> None:
         client.closed_orders(after="first")
     seen = client.reports(int(before[-1]["report_seq"]), 256)
     assert [int(report["report_seq"]) for report in seen] == list(range(int(seen[0]["report_seq"]), int(seen[0]["report_seq"]) + len(seen)))
+
+
+def test_the_past_is_read_from_the_archive(tmp_path: pathlib.Path) -> None:
+    made = Venue(tmp_path)
+    made.more = f'[archive]\nfolder = "{tmp_path / "archive"}"\n'
+    with made.running():
+        alice, bob = (walras.Client(made.url, key) for key in made.keys)
+        prices = [Decimal(30_000), Decimal("30000.5"), Decimal(30_001)]
+        for price in prices:
+            alice.submit("BTC-USD", "sell", "0.1", price)
+            bob.submit("BTC-USD", "buy", "0.1", price, tif="ioc")
+        wait_until("the archive has all trades", lambda: len(alice.past_trades("BTC/USD")) == 3, made.process)
+        trades = alice.past_trades("BTC-USD")
+        assert [Decimal(trade["price"]) for trade in trades] == prices
+        assert [trade["trade_id"] for trade in trades] == [trade["trade_id"] for trade in alice.trades("BTC-USD")][::-1]
+        assert alice.past_trades("BTC-USD", 2) == trades[:2]
+        second = int(trades[1]["time_ns"])
+        assert alice.past_trades("BTC-USD", since=second) == trades[1:] and alice.past_trades("BTC-USD", until=second) == trades[:1]
+        day = alice.past_days()["days"][-1]
+        assert not day["closed"]
+        with pytest.raises(walras.Refused, match="no picture of this book"):
+            alice.past_book("BTC-USD", at=0)
+
+        async def read() -> None:
+            client = walras.AsyncClient(made.url)
+            assert await client.past_trades("BTC-USD") == trades and (await client.past_days())["days"][-1] == day
+            with pytest.raises(walras.Refused, match="no picture of this book"):
+                await client.past_book("BTC-USD", 0)
+
+        run(read())
 
 
 def test_many_commands_under_numbers_take_effect_once(venue: Venue) -> None:
@@ -333,6 +364,16 @@ def test_binary_order_entry(venue: Venue) -> None:
             with pytest.raises(KeyError, match="no such instrument"):
                 await entry.submit("ETH-USD", "buy", "0.5", "30500")
             assert (await entry.send_mass_cancel()).code == 0
+            named = await entry.submit("BTC-USD", "buy", "0.1", "29000", "bid-7")
+            shown = await client.order("BTC-USD", "bid-7", fresh=True)
+            assert (shown["client_order_id"], shown["order_id"]) == ("bid-7", str(named.log_index))
+            assert (await entry.cancel("BTC-USD", "bid-7")).code == 0
+            while (heard := await entry.report()) is not None and heard.log_index < named.log_index:
+                pass
+            assert heard is not None and heard.event.client_order_id == walras.order_number("bid-7")
+            assert (await entry.send_cancel_after(60)).code == 0
+            assert (await client.request("GET", "/v1/cancel-after"))["cancels_at_ns"] is not None
+            assert (await entry.send_cancel_after(0)).code == 0
         with pytest.raises(walras.SessionEnded):
             entry.send(0, "buy", 1, 1)
         with pytest.raises(walras.SessionEnded, match="SignatureInvalid|104"):

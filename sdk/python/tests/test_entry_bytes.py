@@ -4,6 +4,7 @@ sdk/typescript/test/signing-vector.json."""
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import pathlib
 import re
@@ -55,6 +56,38 @@ def test_a_session_speaks_as_documented() -> None:
         client.submit_mass_cancel(LOGON_NS, 3, None, 2)
     assert client.unanswered_count == 0
     assert client.log_out() == [] and client.take_output()
+
+
+def test_an_order_goes_under_the_number_of_its_text() -> None:
+    client = session()
+    client.on_connecting()
+    client.on_connected(LOGON_NS, bytes(range(64, 96)))
+    client.on_bytes(LOGON_NS, example("welcome"))
+    client.on_bytes(LOGON_NS, example("logged-on"))
+    client.take_output()
+    # The rule of docs/order-entry.md.
+    number = int.from_bytes(hashlib.sha256(b"abc-1").digest()[:8], "big") >> 1 | 1 << 63
+    assert walras.order_number("abc-1") == number and walras.order_number("17") == walras.order_number(17) == 17
+    called = number.to_bytes(8, "little")
+    client.submit_order(LOGON_NS, 3, 0, "buy", 5, 100, "abc-1")
+    named = client.take_output()
+    # Behind length, kind and session_seq of the frame.
+    assert named[13:14] == b"\x0d" and named[22:30] == called and b"\x05abc-1" in named
+    client.submit_order(LOGON_NS, 3, 0, "sell", 5, 110, "out", exit_of="abc-1")
+    linked = client.take_output()
+    assert linked[13:14] == b"\x1c" and linked[30:38] == called and b"\x01\x03out" in linked
+    client.submit_cancel(LOGON_NS, 3, 0, "abc-1")
+    assert client.take_output()[22:30] == called
+    client.submit_amend(LOGON_NS, 3, 0, "abc-1", size_lots=4)
+    assert client.take_output()[22:30] == called
+    client.submit_cancel_after(LOGON_NS, 3, 5_000)
+    assert client.take_output()[13:26] == b"\x0e" + (3).to_bytes(4, "little") + (5_000).to_bytes(8, "little")
+    for wrong in ("", "two words", "18446744073709551616"):
+        with pytest.raises(ValueError, match="names no order"):
+            client.submit_cancel(LOGON_NS, 3, 0, wrong)
+    with pytest.raises(TypeError):
+        client.submit_cancel(LOGON_NS, 3, 0, 1.5)  # type: ignore[arg-type]
+    assert client.unanswered_count == 5
 
 
 def test_what_the_venue_did_not_say_ends_the_session() -> None:

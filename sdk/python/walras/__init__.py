@@ -15,7 +15,7 @@ from walras import commands
 from walras._arrays import EVENT_KINDS, KINDS, POST_ONLY, SELF_TRADE, SIDES, TIMES, frame
 from walras._clear import Clearing, Offer, Quality, clear
 from walras._entry import Answer, FrameAnswer, OrderEntry, Report, SessionEnded, WindowFull
-from walras._native import Event, Key, Outcome, Trade
+from walras._native import Event, Key, Outcome, Trade, order_number
 from walras._orders import AsyncStreamSession, CommandNumber, StreamSession
 from walras._plain_entry import PlainOrderEntry
 from walras._rest import AsyncClient, AsyncSession, Client, OrderName, OrderTerms, OutcomeUnknown, Session
@@ -91,6 +91,7 @@ __all__ = [
     "clear",
     "commands",
     "frame",
+    "order_number",
 ]
 __version__ = "0.1.0"
 

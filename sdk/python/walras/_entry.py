@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from walras import _native
-from walras._rest import KeyLike, key_of
+from walras._rest import KeyLike, OrderName, key_of
 from walras._venue import Exact, Refused
 
 #: Reports that wait to be read; beyond that the oldest are dropped and counted.
@@ -293,11 +293,14 @@ class OrderEntry(asyncio.Protocol):
         side: str | int,
         size_lots: int,
         price_ticks: int | None = None,
-        client_order_id: int | None = None,
+        client_order_id: OrderName | None = None,
         **terms: Any,
     ) -> asyncio.Future[Answer]:
         """Sends an order in ids, ticks and lots, now; its answer as a future, whose ``code`` may be a refusal's. ``terms`` are those of
-        ``Venue.submit_lots``. Raises :class:`WindowFull` where too many commands wait; :meth:`room` waits for fewer."""
+        ``Venue.submit_lots``. Raises :class:`WindowFull` where too many commands wait; :meth:`room` waits for fewer.
+
+        Where an order has a text for its name, reports have the number of that text: ``walras.order_number`` says which.
+        """
         now_ns = time.time_ns()
         if client_order_id is None:
             self._names += 1
@@ -308,11 +311,11 @@ class OrderEntry(asyncio.Protocol):
             )
         )
 
-    def send_cancel(self, instrument: int, client_order_id: int) -> asyncio.Future[Answer]:
+    def send_cancel(self, instrument: int, client_order_id: OrderName) -> asyncio.Future[Answer]:
         """Sends a cancel, as :meth:`send`."""
         return self._sent(lambda: self._session.submit_cancel(time.time_ns(), self.account, instrument, client_order_id))
 
-    def send_amend(self, instrument: int, client_order_id: int, **changes: Any) -> asyncio.Future[Answer]:
+    def send_amend(self, instrument: int, client_order_id: OrderName, **changes: Any) -> asyncio.Future[Answer]:
         """Sends an amendment (``price_ticks``, ``trigger_ticks``, ``size_lots``), as :meth:`send`."""
         return self._sent(
             lambda: self._session.submit_amend(time.time_ns(), self.account, instrument, client_order_id, **changes)
@@ -321,6 +324,11 @@ class OrderEntry(asyncio.Protocol):
     def send_mass_cancel(self, instrument: int | None = None, side: int | None = None) -> asyncio.Future[Answer]:
         """Sends a cancel of all orders, or of those of one instrument or side (0 buy, 1 sell), as :meth:`send`."""
         return self._sent(lambda: self._session.submit_mass_cancel(time.time_ns(), self.account, instrument, side))
+
+    def send_cancel_after(self, timeout_s: float) -> asyncio.Future[Answer]:
+        """Sends the dead man's switch, as :meth:`send`: the venue cancels all orders of the account after this time, unless this is
+        sent again before. 0 switches it off."""
+        return self._sent(lambda: self._session.submit_cancel_after(time.time_ns(), self.account, round(timeout_s * 1_000)))
 
     def send_transactions(self, market: int, signed: Sequence[bytes]) -> asyncio.Future[FrameAnswer]:
         """Sends 1 to 256 signed transactions of a batch market in one frame, now; what came of them as a future.
@@ -368,7 +376,7 @@ class OrderEntry(asyncio.Protocol):
         side: str,
         size: Exact,
         price: Exact | None = None,
-        client_order_id: int | None = None,
+        client_order_id: OrderName | None = None,
         *,
         trigger: Exact | None = None,
         take_profit: Exact | None = None,
@@ -396,7 +404,7 @@ class OrderEntry(asyncio.Protocol):
             )
         )
 
-    async def cancel(self, instrument: str | int, client_order_id: int) -> Answer:
+    async def cancel(self, instrument: str | int, client_order_id: OrderName) -> Answer:
         """Cancels an order, and waits for the answer."""
         await self.room()
         return _done(await self.send_cancel(self._ids(instrument)[0], client_order_id))
@@ -404,7 +412,7 @@ class OrderEntry(asyncio.Protocol):
     async def amend(
         self,
         instrument: str | int,
-        client_order_id: int,
+        client_order_id: OrderName,
         *,
         price: Exact | None = None,
         trigger: Exact | None = None,

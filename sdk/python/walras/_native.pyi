@@ -347,7 +347,7 @@ class Session:
         side: _Name,
         size_lots: int,
         price_ticks: Optional[int],
-        client_order_id: int,
+        client_order_id: _Name,
         *,
         tif: Optional[_Name] = None,
         trigger_ticks: Optional[int] = None,
@@ -359,17 +359,18 @@ class Session:
         hidden: bool = False,
         min_size_lots: Optional[int] = None,
         self_trade: Optional[_Name] = None,
-        oco_with: Optional[int] = None,
-        exit_of: Optional[int] = None,
+        oco_with: Optional[_Name] = None,
+        exit_of: Optional[_Name] = None,
         expires_ns: int = 0,
     ) -> int: ...
-    def submit_cancel(self, now_ns: int, account: int, instrument: int, client_order_id: int) -> int: ...
+    def submit_cancel(self, now_ns: int, account: int, instrument: int, client_order_id: _Name) -> int: ...
+    def submit_cancel_after(self, now_ns: int, account: int, timeout_ms: int) -> int: ...
     def submit_amend(
         self,
         now_ns: int,
         account: int,
         instrument: int,
-        client_order_id: int,
+        client_order_id: _Name,
         *,
         price_ticks: Optional[int] = None,
         trigger_ticks: Optional[int] = None,
@@ -381,6 +382,7 @@ class Session:
     def unanswered_transactions(self) -> int: ...
     def submit_mass_cancel(self, now_ns: int, account: int, instrument: Optional[int], side: Optional[int]) -> int: ...
 
+def order_number(name: _Name) -> int: ...
 def reject_reason(code: int) -> Optional[tuple[str, str]]: ...
 
 class History:

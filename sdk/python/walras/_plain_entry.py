@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from walras._entry import Answer, FrameAnswer, OrderEntry, Report, SessionEnded
 from walras._loop import LoopThread
-from walras._rest import KeyLike
+from walras._rest import KeyLike, OrderName
 from walras._venue import Exact
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ class PlainOrderEntry:
         side: str | int,
         size_lots: int,
         price_ticks: int | None = None,
-        client_order_id: int | None = None,
+        client_order_id: OrderName | None = None,
         **terms: Any,
     ) -> concurrent.futures.Future[Answer]:
         """Sends an order in ids, ticks and lots; its answer as a future, whose ``code`` may be a refusal's. ``terms`` are those of
@@ -132,17 +132,21 @@ class PlainOrderEntry:
         """
         return self._sent(lambda entry: entry.send(instrument, side, size_lots, price_ticks, client_order_id, **terms))
 
-    def send_cancel(self, instrument: int, client_order_id: int) -> concurrent.futures.Future[Answer]:
+    def send_cancel(self, instrument: int, client_order_id: OrderName) -> concurrent.futures.Future[Answer]:
         """Sends a cancel, as :meth:`send`."""
         return self._sent(lambda entry: entry.send_cancel(instrument, client_order_id))
 
-    def send_amend(self, instrument: int, client_order_id: int, **changes: Any) -> concurrent.futures.Future[Answer]:
+    def send_amend(self, instrument: int, client_order_id: OrderName, **changes: Any) -> concurrent.futures.Future[Answer]:
         """Sends an amendment (``price_ticks``, ``trigger_ticks``, ``size_lots``), as :meth:`send`."""
         return self._sent(lambda entry: entry.send_amend(instrument, client_order_id, **changes))
 
     def send_mass_cancel(self, instrument: int | None = None, side: int | None = None) -> concurrent.futures.Future[Answer]:
         """Sends a cancel of all orders, or of those of one instrument or side (0 buy, 1 sell), as :meth:`send`."""
         return self._sent(lambda entry: entry.send_mass_cancel(instrument, side))
+
+    def send_cancel_after(self, timeout_s: float) -> concurrent.futures.Future[Answer]:
+        """Sends the dead man's switch, as :meth:`OrderEntry.send_cancel_after`."""
+        return self._sent(lambda entry: entry.send_cancel_after(timeout_s))
 
     def send_transactions(self, market: int, signed: Sequence[bytes]) -> concurrent.futures.Future[FrameAnswer]:
         """As :meth:`OrderEntry.send_transactions`. :class:`WindowFull` where too many wait for their results."""
@@ -160,19 +164,25 @@ class PlainOrderEntry:
         return answer
 
     def submit(
-        self, instrument: str | int, side: str, size: Exact, price: Exact | None = None, client_order_id: int | None = None, **terms: Any
+        self,
+        instrument: str | int,
+        side: str,
+        size: Exact,
+        price: Exact | None = None,
+        client_order_id: OrderName | None = None,
+        **terms: Any,
     ) -> Answer:
         """As :meth:`OrderEntry.submit`: enters an order in exact decimals, and waits for its answer."""
         return self._thread.wait(self._entry.submit(instrument, side, size, price, client_order_id, **terms))
 
-    def cancel(self, instrument: str | int, client_order_id: int) -> Answer:
+    def cancel(self, instrument: str | int, client_order_id: OrderName) -> Answer:
         """Cancels an order, and waits for the answer."""
         return self._thread.wait(self._entry.cancel(instrument, client_order_id))
 
     def amend(
         self,
         instrument: str | int,
-        client_order_id: int,
+        client_order_id: OrderName,
         *,
         price: Exact | None = None,
         trigger: Exact | None = None,

@@ -414,6 +414,21 @@ class Client:
         """The last candles, oldest first."""
         return list(self.get(f"/v1/instruments/{path_symbol(instrument)}/candles", interval=interval, limit=limit)["candles"])
 
+    # The past, of a venue that keeps an archive (docs/history.md).
+
+    def past_trades(self, instrument: str, limit: int = 100, since: int = 0, until: int | None = None) -> list[schema.PastTrade]:
+        """The archive's trades, oldest first, of as many pages as it takes; in nanoseconds from ``since`` (included) to ``until`` (not)."""
+        which = {"instrument": instrument, "from": since, "to": until}
+        return self._rows("/v1/history/trades", "trades", limit, which, signed=False)
+
+    def past_book(self, instrument: str, at: int | None = None) -> schema.PastBook:
+        """The archive's last picture of a book at a time, in nanoseconds; the last of all without one."""
+        return cast("schema.PastBook", self.get("/v1/history/books", instrument=instrument, at=at))
+
+    def past_days(self) -> schema.PastDays:
+        """The archive's days, oldest first, with their files, and how far it is."""
+        return cast("schema.PastDays", self.get("/v1/history/days"))
+
     # The account.
 
     def account(self, *, fresh: bool = False) -> schema.Account:
@@ -436,14 +451,17 @@ class Client:
         return self._pages("/v1/orders/closed", "orders", limit, which)
 
     def _pages(self, path: str, name: str, limit: int, which: Json) -> list[Any]:
-        """So many rows of pages. A page may be short, or empty, and still have a next one."""
         known = {"instrument", "order_id", "client_order_id", "since", "until", "after"}
         if unknown := which.keys() - known:
             raise TypeError(f"{', '.join(sorted(unknown))}: known are {', '.join(sorted(known))}")
+        return self._rows(path, name, limit, which, signed=True)
+
+    def _rows(self, path: str, name: str, limit: int, which: Json, *, signed: bool) -> list[Any]:
+        """So many rows of pages. A page may be short, or empty, and still have a next one."""
         rows: list[Any] = []
         cursor: str | None = None
         while len(rows) < limit:
-            page = self.get(path, signed=True, limit=min(limit - len(rows), 1_000), cursor=cursor, **which)
+            page = self.get(path, signed=signed, limit=min(limit - len(rows), 1_000), cursor=cursor, **which)
             rows += page[name]
             cursor = page["next"]
             if cursor is None:
@@ -758,6 +776,18 @@ class AsyncClient:
     async def candles(self, instrument: str, interval: str = "1m", limit: int = 500) -> list[schema.Candle]:
         """As :meth:`Client.candles`."""
         return await asyncio.to_thread(self.plain.candles, instrument, interval, limit)
+
+    async def past_trades(self, instrument: str, limit: int = 100, since: int = 0, until: int | None = None) -> list[schema.PastTrade]:
+        """As :meth:`Client.past_trades`."""
+        return await asyncio.to_thread(self.plain.past_trades, instrument, limit, since, until)
+
+    async def past_book(self, instrument: str, at: int | None = None) -> schema.PastBook:
+        """As :meth:`Client.past_book`."""
+        return await asyncio.to_thread(self.plain.past_book, instrument, at)
+
+    async def past_days(self) -> schema.PastDays:
+        """As :meth:`Client.past_days`."""
+        return await asyncio.to_thread(self.plain.past_days)
 
     async def account(self, *, fresh: bool = False) -> schema.Account:
         """As :meth:`Client.account`."""

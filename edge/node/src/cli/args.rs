@@ -608,10 +608,10 @@ pub struct AccountArgs {
     /// What to show.
     #[arg(default_value = "balances")]
     pub part: AccountPart,
-    /// Orders of one instrument only.
+    /// Orders or fills of one instrument only.
     #[arg(long)]
     pub instrument: Option<String>,
-    /// How many fills.
+    /// How many fills, or orders that ended.
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
 }

@@ -343,8 +343,10 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
     let lines: String =
         local.replicas.iter().map(|replica| format!("replica {}: {}/  {}\n", replica.id, replica.url(), places(replica))).collect();
     let gateways: String = local.gateways.iter().map(|gateway| format!("gateway {}: {}\n", gateway.id, places(gateway))).collect();
+    let relay = |relay: &LocalReplica| format!("relay {}: log in {}{}\n", relay.id, relay.log().display(), process_of(relay));
+    let relays: String = local.relays.iter().map(relay).collect();
     print(&format!(
-        "{lines}{gateways}replica {leader} leads; the operator's key is in {}\nCtrl-C stops all; started again they go on.\n",
+        "{lines}{gateways}{relays}replica {leader} leads; the operator's key is in {}\nCtrl-C stops all; started again they go on.\n",
         local.operator_key().display()
     ))?;
     let watched = runtime.block_on(watch(&mut local)).map_err(system("could not wait for signals"));
@@ -352,12 +354,17 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
     watched
 }
 
-/// Where a replica or gateway takes orders and has market data, and where its files are.
+/// Where a replica or gateway takes orders and has market data, where its files are, and which process it is.
 fn places(process: &LocalReplica) -> String {
     let fix = process.fix.as_ref().map_or(String::new(), |address| format!("  FIX at {address}"));
     let data = process.fix_market_data.as_ref();
     let data = data.map_or(String::new(), |address| format!("  market data by FIX at {address}"));
-    format!("orders at {}{fix}{data}  files in {}", process.orders, process.dir.display())
+    format!("orders at {}{fix}{data}  files in {}{}", process.orders, process.dir.display(), process_of(process))
+}
+
+/// By this it can be killed, to see what the others do.
+fn process_of(process: &LocalReplica) -> String {
+    process.process_id().map_or(String::new(), |id| format!("  process {id}"))
 }
 
 /// Until SIGINT or SIGTERM; tells of replicas that end.

@@ -125,12 +125,11 @@ pub(super) fn check_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     if is_given(matches, JSON.0) && is_in(WITHOUT_JSON) && path != ["relay", "status"] {
         return refuse(JSON.1, "it belongs to commands that print a result, such as `walras status`; leave it out");
     }
-    for (option, part) in [("instrument", "orders"), ("limit", "fills")] {
-        let shows = |part: &str| inner.try_get_raw("part").ok().flatten().into_iter().flatten().any(|given| given == part);
-        let also = if option == "limit" { "closed" } else { part };
-        if path == ["account"] && is_given(inner, option) && !shows(part) && !shows(also) {
+    for (option, parts) in [("instrument", &["orders", "fills", "closed"][..]), ("limit", &["fills", "closed"][..])] {
+        let shows = |part: &&str| inner.try_get_raw("part").ok().flatten().into_iter().flatten().any(|given| given == *part);
+        if path == ["account"] && is_given(inner, option) && !parts.iter().any(shows) {
             let option = format!("--{option}");
-            return refuse(&option, &format!("it belongs to `walras account {part}`"));
+            return refuse(&option, &format!("it belongs to `walras account {}`", parts.join("`, `walras account ")));
         }
     }
     Ok(())
@@ -281,7 +280,8 @@ mod tests {
             "walras bench --cluster --key k",
             "walras bench --json",
             "walras account orders --instrument X",
-            "walras account fills --limit 3",
+            "walras account fills --limit 3 --instrument X",
+            "walras account closed --instrument X",
             "walras account",
             "walras cluster status --url http://a",
             "walras log dump d --json",

@@ -240,7 +240,7 @@ pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, Cli
             Ok(Output { human: table(rows(&json, "orders"), &columns), json })
         }
         AccountPart::Closed => {
-            let json = client.signed("GET", &format!("/v1/orders/closed?limit={}", args.limit), None)?;
+            let json = client.signed("GET", &last("/v1/orders/closed", args), None)?;
             let columns = [
                 ("instrument", "instrument"),
                 ("yours", "client_order_id"),
@@ -258,7 +258,7 @@ pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, Cli
             Ok(Output { human: table(rows(&json, "orders"), &columns), json })
         }
         AccountPart::Fills => {
-            let json = client.signed("GET", &format!("/v1/fills?limit={}", args.limit), None)?;
+            let json = client.signed("GET", &last("/v1/fills", args), None)?;
             let columns = [
                 ("instrument", "instrument"),
                 ("trade", "trade_id"),
@@ -273,6 +273,12 @@ pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, Cli
             Ok(Output { human: table(rows(&json, "fills"), &columns), json })
         }
     }
+}
+
+/// The question for the last records of a list, of one instrument where one is given.
+fn last(path: &str, args: &AccountArgs) -> String {
+    let only = args.instrument.as_deref().map_or(String::new(), |symbol| format!("&instrument={}", in_path(symbol)));
+    format!("{path}?limit={}{only}", args.limit)
 }
 
 /// An account's answer, for its owner and for the operator.

@@ -48,20 +48,6 @@ fn word_after<'l>(line: &'l str, words: &str) -> &'l str {
     line.split_once(words).and_then(|(_, rest)| rest.split_whitespace().next()).unwrap_or_else(|| panic!("{line}: no {words}"))
 }
 
-/// The process of the relay at this place, whose command line names the cluster's tree.
-fn relay_process(folder: &Path, place: &str) -> Pid {
-    let tree = folder.join("relays").join("tree.toml").display().to_string();
-    let is_relay = |id: &i32| {
-        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        let names =
-            |name: &str, value: &str| words.windows(2).any(|pair| pair[0] == name.as_bytes() && pair[1] == value.as_bytes());
-        names("--tree", &tree) && names("--place", place)
-    };
-    let mut ids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    Pid::from_raw(ids.find(is_relay).expect("the relay runs")).unwrap()
-}
-
 #[test]
 fn twenty_gateways_below_three_relays_miss_nothing_when_a_relay_dies() {
     let dir = tempfile::tempdir().unwrap();
@@ -71,7 +57,7 @@ fn twenty_gateways_below_three_relays_miss_nothing_when_a_relay_dies() {
     let shape = Shape { gateways: GATEWAYS, relays: RELAYS, more, ..Shape::default() };
     LocalCluster::prepare(Path::new(PROGRAM), &folder, &shape.options()).unwrap();
     let mut running = Running::start(&folder, &said);
-    let count = 3 + usize::from(GATEWAYS) + 1;
+    let count = 3 + usize::from(GATEWAYS + RELAYS) + 1;
     let lines: Vec<String> = BufReader::new(running.0.stdout.take().unwrap()).lines().take(count).map(Result::unwrap).collect();
     assert_eq!(lines.len(), count, "{lines:?}: {}", std::fs::read_to_string(&said).unwrap());
     let key = read_key(&folder.join("operator.key")).unwrap();
@@ -91,7 +77,10 @@ fn twenty_gateways_below_three_relays_miss_nothing_when_a_relay_dies() {
         .collect();
     progress(&participants, 200);
 
-    kill_process(relay_process(&folder, "1"), Signal::KILL).unwrap();
+    let second = &lines[3 + usize::from(GATEWAYS) + 1];
+    assert!(second.starts_with(&format!("relay {}: ", FIRST_RELAY + 1)), "{second}");
+    let process = word_after(second, "process ").parse().unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
     progress(&participants, 200);
     let death = format!("relay {} was killed by a signal: see ", FIRST_RELAY + 1);
     let mut text = String::new();

@@ -296,12 +296,13 @@ fn a_cluster_on_one_machine_starts_stops_and_goes_on() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines: Vec<String> = BufReader::new(child.stdout.take().unwrap()).lines().take(5).map(Result::unwrap).collect();
+        let lines: Vec<String> = BufReader::new(child.stdout.take().unwrap()).lines().take(6).map(Result::unwrap).collect();
         let urls: Vec<&str> =
             lines.iter().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("http://"))).collect();
         let urls: Vec<&str> = urls.iter().map(|url| url.trim_end_matches('/')).collect();
         assert_eq!(urls.len(), 3, "{lines:?}");
-        assert!(lines[3].starts_with("gateway 101: ") && lines[4].contains(" leads; "), "{lines:?}");
+        assert!(lines[3].starts_with("gateway 101: ") && lines[5].contains(" leads; "), "{lines:?}");
+        assert!(lines[4].starts_with("relay 1001: ") && lines[..5].iter().all(|line| line.contains("  process ")), "{lines:?}");
         let cli = Cli { url: urls[0].to_owned(), key: Some(folder.join("operator.key")) };
         let status = cli.json(&["status"]);
         assert_eq!(ids(&status["replicas"], |row| row["member"] == "voter"), [1, 2, 3]);

@@ -67,6 +67,10 @@ fn a_market_is_made_and_traded_on_from_the_command_line() {
     assert_eq!(alice.json(&["amend", "BTC/USD", "7", "--size", "0.1"])["open"], "0.1000");
     assert!(alice.text(&["account", "orders"]).contains("0.1000"));
     assert!(alice.text(&["account", "fills"]).contains("maker"));
+    assert_eq!(alice.json(&["account", "fills", "--instrument", "BTC/USD", "--limit", "1"])["fills"].as_array().unwrap().len(), 1);
+    assert_eq!(bob.json(&["account", "closed", "--instrument", "BTC-USD"])["orders"].as_array().unwrap().len(), 1);
+    let (status, said) = bob.fails(&["account", "closed", "--instrument", "ETH/USD"]);
+    assert!(status == 1 && said.contains("UnknownInstrument"), "{said}");
     assert!(alice.text(&["account"]).contains("USD"));
     let shards = alice.text(&["shards"]);
     assert!(shards.contains("0 (own)") && shards.contains("BTC/USD"), "{shards}");

@@ -17,12 +17,12 @@ use pyo3::types::{PyBytes, PyString};
 use walras_engine::{Engine, versions};
 use walras_gateway::{AssetScale, InstrumentScale};
 use walras_types::{
-    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
-    OrderTerms, PriceTicks, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ClientOrderName, FeeSchedule, InstrumentId, InstrumentSpec,
+    LogIndex, OrderTerms, PriceTicks, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
     AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, Event, InstrumentCommand, LinkedOrder,
-    MassCancel, NewOrder, OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    MassCancel, NamedOrder, NewOrder, OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 pub(crate) use bulk::layout;
@@ -154,7 +154,7 @@ impl PyVenue {
     }
 
     fn enter(&mut self, time_ns: Option<u64>, order: NewOrder, with: With) -> PyResult<Outcome> {
-        let command = Command::Order(entering(order, with)?);
+        let command = Command::Order(entering(order, None, with)?);
         self.outcome(time_ns, order.client_order_id.0, order.instrument.0, &command)
     }
 
@@ -228,15 +228,16 @@ pub(crate) struct With {
     pub(crate) exit_of: Option<u64>,
 }
 
-/// An order as a command: linked with another, or by itself.
-pub(crate) fn entering(order: NewOrder, with: With) -> PyResult<OrderCommand> {
-    Ok(match (with.oco_with, with.exit_of) {
-        (Some(_), Some(_)) => {
+/// An order as a command, with the text that its owner calls it by: linked with another, or by itself.
+pub(crate) fn entering(order: NewOrder, name: Option<ClientOrderName>, with: With) -> PyResult<OrderCommand> {
+    Ok(match (with.oco_with, with.exit_of, name) {
+        (Some(_), Some(_), _) => {
             return Err(PyValueError::new_err("an order is linked with one other: give oco_with or exit_of, not both"));
         }
-        (Some(other), None) => OrderCommand::NewLinked(LinkedOrder::new(&order, ClientOrderId(other), None)),
-        (None, Some(entry)) => OrderCommand::NewLinked(LinkedOrder::exit(&order, ClientOrderId(entry), None)),
-        (None, None) => OrderCommand::New(order),
+        (Some(other), None, name) => OrderCommand::NewLinked(LinkedOrder::new(&order, ClientOrderId(other), name)),
+        (None, Some(entry), name) => OrderCommand::NewLinked(LinkedOrder::exit(&order, ClientOrderId(entry), name)),
+        (None, None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
+        (None, None, None) => OrderCommand::New(order),
     })
 }
 

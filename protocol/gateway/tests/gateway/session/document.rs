@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
-use walras_gateway::ClientKey;
 use walras_gateway::session::{ClientAgreement, LogonHash, VenueKeys, signed_logon};
-use walras_types::{AccountId, BatchMarketId, LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::encode_command;
+use walras_gateway::{ClientKey, ClientOrder};
+use walras_types::{AccountId, Amendment, BatchMarketId, LogIndex, RejectReason, SessionId, SessionSeq, SizeLots, TimeNs};
 use walras_wire::order_entry::{
     Answer, ByeReason, ClientMessage, Copies, FRAME_HEADER_BYTES, LoggedOn, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role,
     Sealing, SignedTransactions, TransactionResults, VenueMessage, encode_client, encode_venue, push_result, push_signed_bytes,
+};
+use walras_wire::{
+    AmendOrder, CancelAfter, CancelOrder, CloseSession, Command, LinkedOrder, MassCancel, NamedAmend, NamedOrder, OrderCommand,
+    SessionCommand, encode_command,
 };
 
 use super::setup::order;
@@ -93,6 +96,41 @@ fn the_examples_are_what_the_code_writes() {
     let results = TransactionResults::new(1, Some((17, 17)), None, &results).unwrap();
     encode_venue(&VenueMessage::Transactions(results), &mut bytes);
     assert_eq!(bytes_of("transaction-results"), hex(&bytes));
+}
+
+#[test]
+fn the_commands_of_an_account_are_in_the_document() {
+    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/order-entry.md")).unwrap();
+    let named = ClientOrder::parse("abc-1").unwrap();
+    let (text, id) = (named.name.unwrap(), named.id);
+    let entering = order(AccountId(3), id.0);
+    let Command::Order(OrderCommand::New(new)) = entering else { panic!("{entering:?}") };
+    let (account, instrument) = (new.account, new.instrument);
+    let amendment = Amendment { client_order_id: id, price: None, trigger: None, size: Some(SizeLots::new(1)) };
+    let amend = AmendOrder { account, instrument, amendment };
+    let orders = [
+        (OrderCommand::New(new), "NewOrder"),
+        (OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id: id }), "CancelOrder"),
+        (OrderCommand::Amend(amend), "AmendOrder"),
+        (OrderCommand::MassCancel(MassCancel { account, instrument: None, side: None }), "MassCancel"),
+        (OrderCommand::NewNamed(NamedOrder::new(&new, text)), "NewNamed"),
+        (OrderCommand::CancelAfter(CancelAfter { account, timeout_ms: 0 }), "CancelAfter"),
+        (OrderCommand::NewLinked(LinkedOrder::new(&new, id, None)), "NewLinked"),
+        (OrderCommand::NewLinked(LinkedOrder::exit(&new, id, Some(text))), "NewLinked"),
+        (OrderCommand::AmendNamed(NamedAmend { amend, name: text }), "AmendNamed"),
+    ];
+    let session = SessionId(42);
+    let close = (Command::Session(SessionCommand::Close(CloseSession { session })), "CloseSession");
+    for (command, name) in orders.map(|(order, name)| (Command::Order(order), name)).into_iter().chain([close]) {
+        assert!(command.may_be_submitted_by(Role::Account) && command.may_come_from(session, account), "{name}");
+        let mut bytes = Vec::new();
+        encode_command(&command, &mut bytes);
+        let row = format!("| {} | {name}", bytes[0]);
+        assert!(document.contains(&row), "the document lacks this row: {row}");
+        if name == "NewNamed" {
+            assert!(bytes.ends_with(b"\x05abc-1"), "its text comes last, behind its length: {}", hex(&bytes));
+        }
+    }
 }
 
 #[test]
