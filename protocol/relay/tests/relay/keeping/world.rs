@@ -191,7 +191,7 @@ impl World {
                 let (read, reader, (machine, newest)) = (&mut self.read[at], &mut self.readers[at], &mut self.receivers[at]);
                 if let Some(keeping) = Keeping::decode(&packet) {
                     assert!(matches!(keeping, Keeping::View { .. }), "{keeping:?} is not for a receiver");
-                    machine.on_keeping(self.now_ns, Some(from), &keeping);
+                    machine.on_keeping(self.now_ns, Some(from), packet.header(), &keeping);
                     return;
                 }
                 let before = reader.counts().copies;
