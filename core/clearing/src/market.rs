@@ -224,6 +224,25 @@ impl BatchMarket {
         traded
     }
 
+    /// What stands in some pairs, with the pools between their assets. Books are shared as a clone shares them: O(pairs + pools), and of
+    /// buy offers O(offers).
+    #[must_use]
+    pub fn of_pairs(&self, is_of: impl Fn(Pair) -> bool) -> Self {
+        let books: Vec<Arc<PairBook>> = self.books.iter().filter(|book| is_of(book.pair)).cloned().collect();
+        let pools: Vec<Pool> = self.pools.iter().filter(|pool| is_of(pool.pair(PoolSide::First))).copied().collect();
+        let mut for_sale = vec![0_u128; self.asset_count()];
+        for PairBook { pair, sells, buys } in books.iter().map(|book| &**book) {
+            let units = &mut for_sale[pair.sell.index()];
+            *units += u128::from(sells.units_of_first(sells.as_slice().len()).get());
+            *units += buys.as_slice().iter().map(|offer| u128::from(offer.sold_max().get())).sum::<u128>();
+        }
+        for (asset, reserve) in pools.iter().flat_map(|pool| pool.assets.iter().zip(pool.reserves)) {
+            for_sale[asset.index()] += u128::from(reserve.get());
+        }
+        let amount = |units| Amount::from_wide(units).expect("no more than is for sale in all pairs");
+        Self { books, pools, for_sale: for_sale.into_iter().map(amount).collect() }
+    }
+
     /// A copy that shares nothing with the original.
     #[must_use]
     pub fn unshared(&self) -> Self {

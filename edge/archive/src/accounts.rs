@@ -142,7 +142,20 @@ pub(crate) struct AccountsJournal {
     pub(crate) count: u64,
 }
 
+/// Folders in which a day may be: the one in which it was found, and, if it was closed since, its last one.
+pub(crate) type DayDirs<'d> = [&'d Path; 2];
+
 impl AccountsJournal {
+    /// That of a day, and the folder in which it is; `None` where the day has none.
+    pub(crate) fn of_day(dirs: DayDirs<'_>) -> Result<Option<(&Path, Self)>, ArchiveError> {
+        for dir in dirs {
+            if let Some(journal) = Self::open(&dir.join(ACCOUNTS))? {
+                return Ok(Some((dir, journal)));
+            }
+        }
+        Ok(None)
+    }
+
     /// `None` where the day has none.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, ArchiveError> {
         let file = match File::open(path) {
@@ -316,12 +329,13 @@ pub struct AccountQuery {
     pub limit: usize,
 }
 
-/// Where a page ended: its last record, and in which of the day's records that is, where that is known.
+/// Where a page ended: all records from this place on were looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountCursor {
     /// The place.
     pub id: RecordId,
-    /// The record's number in the private journal of its day.
+    /// The number of the last record that was looked at in the private journal of its day, where that is known: the one at the place, or a
+    /// later one of the same day.
     pub number: Option<u64>,
 }
 
@@ -396,22 +410,22 @@ pub(crate) fn head_of(
 pub(crate) fn of_day(
     query: &AccountQuery,
     is_wanted: &impl Fn(&AccountRecord) -> bool,
-    (day, dir): (Day, &Path),
+    (day, dirs): (Day, DayDirs<'_>),
     open: &OpenChains,
     left: &mut Left,
     page: &mut AccountPage,
 ) -> Result<OfDay<AccountCursor>, ArchiveError> {
-    let Some(journal) = AccountsJournal::open(&dir.join(ACCOUNTS))? else { return Ok(OfDay::GoesOn) };
+    let Some((dir, journal)) = AccountsJournal::of_day(dirs)? else { return Ok(OfDay::GoesOn) };
     if journal.first > query.before.id.log_index {
         return Ok(OfDay::GoesOn);
     }
     let chain = (query.account, query.kind);
     let (head, journal) = head_of(journal, (day, dir), chain, open)?;
     let mut next = head;
-    // The record at which the page before ended is of this chain, or the cursor is of another query.
+    // The last record that the page before looked at is of this chain and not before its place, or the cursor is of another query.
     if let Some(number) = query.before.number.filter(|number| (1..=head).contains(number))
         && let Ok(linked) = journal.of_chain(number, chain)
-        && linked.recorded.id == query.before.id
+        && linked.recorded.id >= query.before.id
     {
         next = linked.before;
     }
@@ -424,7 +438,8 @@ pub(crate) fn of_day(
         if time < query.since {
             return Ok(OfDay::Over);
         }
-        let here = AccountCursor { id: recorded.id, number: Some(number) };
+        // Of a place that is not reached yet, only how far the look at the chain came is new.
+        let here = AccountCursor { id: recorded.id.min(query.before.id), number: Some(number) };
         if recorded.id < query.before.id && time < query.until && is_wanted(&recorded.record) {
             page.records.push(recorded);
             if page.records.len() >= query.limit {
@@ -441,4 +456,55 @@ pub(crate) fn of_day(
         return Ok(OfDay::Ends(AccountCursor { id: RecordId { log_index: journal.first, number: 0 }, number: None }));
     }
     Ok(OfDay::GoesOn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forward::tests::{fills, write};
+
+    fn query(before: AccountCursor, limit: usize) -> AccountQuery {
+        let (account, kind) = (AccountId(0), RecordKind::Fill);
+        AccountQuery { account, kind, since: TimeNs(0), until: TimeNs(u64::MAX), before, limit }
+    }
+
+    /// Of a day, those of an account before a place.
+    fn of_account(day: Day, before: RecordId) -> Vec<Recorded> {
+        let is_it = |of: Day, recorded: &Recorded| of == day && recorded.account == AccountId(0) && recorded.id < before;
+        fills().into_iter().rev().filter(|(of, recorded)| is_it(*of, recorded)).map(|(_, recorded)| recorded).collect()
+    }
+
+    /// Memory says places without the numbers of their records. More records came since than a query looks at.
+    #[test]
+    fn a_page_that_does_not_reach_its_place_goes_on_to_it() {
+        let root = tempfile::tempdir().unwrap();
+        let days = write(root.path(), &fills());
+        let (day, dir) = &days[0];
+        let all = of_account(*day, RecordId::MAX);
+        for place in [all.len() - 4, all.len() / 2, 1] {
+            let (mut query, mut found) = (query(AccountCursor { id: all[place].id, number: None }, 2), Vec::new());
+            loop {
+                let (mut left, mut page) = (Left { records: 3, days: 9 }, AccountPage::default());
+                let of = of_day(&query, &|_| true, (*day, [dir, dir]), &OpenChains::default(), &mut left, &mut page).unwrap();
+                found.extend(page.records);
+                let OfDay::Ends(next) = of else { break };
+                assert!(next.id <= query.before.id, "{next:?} is after {:?}", query.before);
+                assert_eq!(next.to_string().parse(), Ok(next));
+                query.before = next;
+            }
+            assert_eq!(found, all[place + 1..], "before the record {place}");
+        }
+    }
+
+    #[test]
+    fn a_day_that_was_closed_meanwhile_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let days = write(root.path(), &fills());
+        let (day, dir) = &days[1];
+        let (mut left, mut page) = (Left { records: 1_000, days: 9 }, AccountPage::default());
+        let (query, gone) = (query(AccountCursor::MAX, 1_000), root.path().join("it is gone"));
+        let of = of_day(&query, &|_| true, (*day, [&gone, dir]), &OpenChains::default(), &mut left, &mut page).unwrap();
+        assert!(matches!(of, OfDay::GoesOn));
+        assert_eq!(page.records, of_account(*day, RecordId::MAX));
+    }
 }

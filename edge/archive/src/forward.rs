@@ -11,7 +11,7 @@ use walras_market_data::{AccountRecord, NoRecordId, RecordId, Recorded};
 use walras_types::{AccountId, TimeNs};
 
 use crate::ArchiveError;
-use crate::accounts::{ACCOUNTS, AccountsJournal, Linked, OfDay, OpenChains, RecordKind, head_of, kind_of, time_of};
+use crate::accounts::{AccountsJournal, DayDirs, Linked, OfDay, OpenChains, RecordKind, head_of, kind_of, time_of};
 use crate::day::Day;
 
 /// To open a day and to find the end of a chain there costs about as much as reading this many records.
@@ -144,24 +144,17 @@ pub(crate) fn page(
     Ok(page)
 }
 
-/// Adds an account's records of one day. The day may have been closed since its folder was found, and is in the second one then.
+/// Adds an account's records of one day.
 fn of_day(
     query: &ForwardQuery,
     wanted: &impl Fn(&AccountRecord) -> Wanted,
-    (day, dirs): (Day, [&PathBuf; 2]),
+    (day, dirs): (Day, DayDirs<'_>),
     open: &OpenChains,
     work: &mut Work,
     page: &mut ForwardPage,
 ) -> Result<OfDay<RecordPlace>, ArchiveError> {
     work.chain = work.chain.saturating_sub(DAY_READS);
-    let mut found = None;
-    for dir in dirs {
-        found = AccountsJournal::open(&dir.join(ACCOUNTS))?.map(|journal| (dir, journal));
-        if found.is_some() {
-            break;
-        }
-    }
-    let Some((dir, journal)) = found else { return Ok(OfDay::GoesOn) };
+    let Some((dir, journal)) = AccountsJournal::of_day(dirs)? else { return Ok(OfDay::GoesOn) };
     if journal.first > query.before.log_index {
         return Ok(OfDay::Over);
     }
@@ -243,18 +236,18 @@ fn count_behind(query: &ForwardQuery, journal: &AccountsJournal) -> Result<u64, 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use walras_market_data::{Fill, FillRole};
     use walras_types::{ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TradeId};
 
     use super::*;
-    use crate::accounts::{Heads, INDEX, encode, encode_index, header};
+    use crate::accounts::{ACCOUNTS, Heads, INDEX, encode, encode_index, header};
 
     const DAYS: u64 = 3;
     const RECORDS_OF_A_DAY: u64 = 60;
 
     /// Fills of three accounts in two instruments, several in an entry, over days.
-    fn fills() -> Vec<(Day, Recorded)> {
+    pub(crate) fn fills() -> Vec<(Day, Recorded)> {
         let mut trades = [0; 2];
         let fill = |at: u64| {
             let day = Day::from_number(20_000 + u32::try_from(at / RECORDS_OF_A_DAY).unwrap());
@@ -283,7 +276,7 @@ mod tests {
         (0..DAYS * RECORDS_OF_A_DAY).map(fill).collect()
     }
 
-    fn write(root: &Path, fills: &[(Day, Recorded)]) -> Vec<(Day, PathBuf)> {
+    pub(crate) fn write(root: &Path, fills: &[(Day, Recorded)]) -> Vec<(Day, PathBuf)> {
         let mut days = Vec::new();
         for of_day in fills.chunk_by(|(a, _), (b, _)| a == b) {
             let (day, first) = &of_day[0];

@@ -203,9 +203,7 @@ impl History {
                 break;
             }
             let closed = self.root.join(day.to_string());
-            // It may have been closed since the folders were listed.
-            let dir = if dir.exists() { dir } else { &closed };
-            match of_day(query, &is_wanted, (*day, dir), &self.open, &mut left, &mut page)? {
+            match of_day(query, &is_wanted, (*day, [dir, &closed]), &self.open, &mut left, &mut page)? {
                 OfDay::GoesOn => {}
                 OfDay::Over => return Ok(page),
                 OfDay::Ends(next) => {

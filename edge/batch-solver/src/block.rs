@@ -132,10 +132,9 @@ impl ClosedBatch<'_> {
         }
         let parts = self.offers.parts();
         for part in assessed.beyond.clone() {
-            if budget.is_over() {
-                break;
-            }
-            for left_out in few::sets(self.offers, &parts, part, &found.prices) {
+            let sets = few::sets(self.offers, &parts, part, &found.prices, &|| budget.is_over());
+            let Some(sets) = sets else { break };
+            for left_out in sets {
                 // Of a large part both the market without a few and the index with which a search begins take time.
                 if budget.is_over() {
                     return (found, assessed);

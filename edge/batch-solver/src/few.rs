@@ -5,10 +5,9 @@
 //! may leave out no more than that.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 use std::iter::successors;
 
-use walras_clearing::{BatchMarket, Offer, OfferKey, Pair, Parts, PoolSide};
+use walras_clearing::{BatchMarket, Change, OfferKey, Pair, Parts};
 use walras_types::BatchPrice;
 
 use crate::index::float;
@@ -23,19 +22,33 @@ const TOGETHER_MAX: usize = 256;
 type Named = (Pair, OfferKey);
 
 /// Sets of a part's offers to leave out, in the order in which they are to be tried: one by one the largest by value at these prices, in
-/// turn with the smallest, then several of either together. A unit of an asset without a price counts as one.
+/// turn with the smallest, then several of either together. A unit of an asset without a price counts as one. `None` when it is over before
+/// all offers were looked at.
 ///
 /// Large offers move prices. Of small ones no part may keep its limit in whole units, and they may be all that an asset has. They take
 /// turns because a deadline may leave time for a few tries only.
-pub(crate) fn sets(market: &BatchMarket, parts: &Parts, part: usize, prices: &[Option<BatchPrice>]) -> Vec<Vec<Named>> {
-    let mut offers: Vec<Valued> = Vec::new();
-    for (pair, offer) in offers_of(market, parts, part) {
+pub(crate) fn sets(
+    market: &BatchMarket,
+    parts: &Parts,
+    part: usize,
+    prices: &[Option<BatchPrice>],
+    is_over: &dyn Fn() -> bool,
+) -> Option<Vec<Vec<Named>>> {
+    let (mut count, mut largest, mut smallest) = (0, First::by(|a, b| smaller_first(b, a)), First::by(smaller_first));
+    for book in market.books().iter().filter(|book| is_of(parts, part, book.pair())) {
+        if is_over() {
+            return None;
+        }
+        let (pair, offers) = (book.pair(), book.sells().as_slice());
         let price = prices[pair.sell.index()].map_or(1.0, float);
-        offers.push((offer.amount().get() as f64 * price, (pair, offer.key())));
+        count += offers.len();
+        for offer in offers {
+            let valued = (offer.amount().get() as f64 * price, (pair, offer.key()));
+            largest.take(valued);
+            smallest.take(valued);
+        }
     }
-    let count = offers.len();
-    let largest = first_of(offers.clone(), |a, b| smaller_first(b, a));
-    let smallest = first_of(offers, smaller_first);
+    let (largest, smallest) = (largest.names(), smallest.names());
     // Of a part of few offers all are among the largest: each is left out alone once.
     let large_alone = count.min(ALONE_MAX);
     let small_alone = (count - large_alone).min(ALONE_MAX);
@@ -45,7 +58,7 @@ pub(crate) fn sets(market: &BatchMarket, parts: &Parts, part: usize, prices: &[O
     let counts = || successors(Some(2), |count| Some(count * 2)).take_while(move |count| *count <= most);
     let together = |offers: &[Named]| counts().map(|count| offers[..count].to_vec()).collect::<Vec<_>>();
     sets.extend(in_turn(together(&largest), together(&smallest)));
-    sets
+    Some(sets)
 }
 
 /// An offer with its value.
@@ -56,14 +69,30 @@ fn smaller_first(a: &Valued, b: &Valued) -> Ordering {
     a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1))
 }
 
-/// The first offers by an order, at most [`TOGETHER_MAX`] of them.
-fn first_of(mut offers: Vec<Valued>, order: impl Fn(&Valued, &Valued) -> Ordering) -> Vec<Named> {
-    if offers.len() > TOGETHER_MAX {
-        offers.select_nth_unstable_by(TOGETHER_MAX, &order);
-        offers.truncate(TOGETHER_MAX);
+/// The first offers by an order, at most [`TOGETHER_MAX`] of them. However many there are, few are kept.
+struct First {
+    order: fn(&Valued, &Valued) -> Ordering,
+    kept: Vec<Valued>,
+}
+
+impl First {
+    fn by(order: fn(&Valued, &Valued) -> Ordering) -> Self {
+        Self { order, kept: Vec::with_capacity(2 * TOGETHER_MAX) }
     }
-    offers.sort_unstable_by(order);
-    offers.into_iter().map(|(_, named)| named).collect()
+
+    fn take(&mut self, offer: Valued) {
+        if self.kept.len() == 2 * TOGETHER_MAX {
+            self.kept.select_nth_unstable_by(TOGETHER_MAX, self.order);
+            self.kept.truncate(TOGETHER_MAX);
+        }
+        self.kept.push(offer);
+    }
+
+    /// In their order.
+    fn names(mut self) -> Vec<Named> {
+        self.kept.sort_unstable_by(self.order);
+        self.kept.into_iter().take(TOGETHER_MAX).map(|(_, named)| named).collect()
+    }
 }
 
 /// One of the first, one of the second, and so on; then what either has left.
@@ -78,17 +107,19 @@ fn in_turn(first: Vec<Vec<Named>>, second: Vec<Vec<Named>>) -> Vec<Vec<Named>> {
     all
 }
 
-/// A market of one part alone, without these offers.
+/// A market of one part alone, without these offers. It shares the books of the other pairs with the market: a copy of a large one would
+/// take as much memory again.
 pub(crate) fn without(market: &BatchMarket, parts: &Parts, part: usize, left_out: &[Named]) -> BatchMarket {
-    let left_out: BTreeSet<Named> = left_out.iter().copied().collect();
-    let stays = |(pair, offer): &(Pair, Offer)| !left_out.contains(&(*pair, offer.key()));
-    let sells: Vec<(Pair, Offer)> = offers_of(market, parts, part).filter(stays).collect();
-    let is_of = |pair: Pair| parts.of_both(pair.sell, pair.buy) == Some(part);
-    let pools = market.pools().iter().filter(|pool| is_of(pool.pair(PoolSide::First))).copied().collect();
-    BatchMarket::build(market.asset_count(), &sells, &[], pools).expect("less of a market is one")
+    let mut rest = market.of_pairs(|pair| is_of(parts, part, pair));
+    let mut left_out = left_out.to_vec();
+    left_out.sort_unstable();
+    for of_pair in left_out.chunk_by(|(a, _), (b, _)| a == b) {
+        let gone = Change { removed: of_pair.iter().map(|(_, key)| *key).collect(), added: Vec::new() };
+        rest.change_pair(of_pair[0].0, gone, Change::default()).expect("what is left out stands there");
+    }
+    rest
 }
 
-fn offers_of<'m>(market: &'m BatchMarket, parts: &'m Parts, part: usize) -> impl Iterator<Item = (Pair, Offer)> + 'm {
-    let books = market.books().iter().filter(move |book| parts.of_both(book.pair().sell, book.pair().buy) == Some(part));
-    books.flat_map(|book| book.sells().as_slice().iter().map(move |offer| (book.pair(), *offer)))
+fn is_of(parts: &Parts, part: usize, pair: Pair) -> bool {
+    parts.of_both(pair.sell, pair.buy) == Some(part)
 }

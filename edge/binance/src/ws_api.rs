@@ -231,12 +231,12 @@ impl Session {
             }
             "userDataStream.subscribe" => {
                 let of = self.logged_on.as_ref().map(|on| (on.account, on.api_key.clone())).ok_or_else(Error::key)?;
-                self.listen(of)
+                self.listen(of).await
             }
             "userDataStream.subscribe.signature" => {
                 let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
                 params.finish()?;
-                self.listen((asker.account, asker.api_key))
+                self.listen((asker.account, asker.api_key)).await
             }
             "userDataStream.unsubscribe" => self.unsubscribe(params),
             "userDataStream.start" | "userDataStream.ping" | "userDataStream.stop" => {
@@ -387,7 +387,7 @@ impl Session {
         })
     }
 
-    fn listen(&mut self, of: (AccountId, String)) -> Result<Value, Error> {
+    async fn listen(&mut self, of: (AccountId, String)) -> Result<Value, Error> {
         if self.users.len() >= USERS_MAX {
             return Err(Error::new(-2042, "Maximum subscription ID reached for this connection."));
         }
@@ -395,7 +395,7 @@ impl Session {
         self.next_user += 1;
         self.line.is_used = true;
         let name = id.to_string();
-        let user = UserStream::start(self.line.app.clone(), of, Kept::Key, &name, queue);
+        let user = UserStream::start(self.line.app.clone(), of, Kept::Key, &name, queue).await;
         self.users.insert(name, user);
         Ok(json!({"subscriptionId": id}))
     }

@@ -45,7 +45,7 @@ impl KeeperNode {
         version: u64,
     ) -> io::Result<Self> {
         let socket = Socket::bind(from, WAIT, Offload::None)?;
-        let machine = KeeperMachine::new(tree, nodes.to_vec(), settings, 0, version);
+        let machine = KeeperMachine::new((tree, number), nodes.to_vec(), settings, 0, version);
         let (buffer, bytes) = (vec![0; PACKET_BYTES_MAX + 1].into(), Vec::new());
         Ok(Self { socket, machine, number, key, begun: Instant::now(), buffer, bytes })
     }
@@ -76,10 +76,11 @@ impl KeeperNode {
     /// if it is another one; at the first step, that of all nodes. `pieces` are those that were sent.
     pub fn step(&mut self, pieces: &Mutex<Pieces>) -> io::Result<Option<Live>> {
         let Self { socket, machine, number, key, begun, buffer, bytes } = self;
-        let came = socket.receive_from(buffer)?.and_then(|(bytes, _)| Keeping::decode(&Packet::decode(bytes, key).ok()?));
+        let packet = socket.receive_from(buffer)?.and_then(|(bytes, _)| Packet::decode(bytes, key).ok());
+        let came = packet.and_then(|packet| Some((packet.header().tree, Keeping::decode(&packet)?)));
         let elapsed_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        if let Some(keeping) = came {
-            machine.on_keeping(elapsed_ns, keeping, &lock(pieces));
+        if let Some((tree, keeping)) = came {
+            machine.on_keeping(elapsed_ns, tree, keeping, &lock(pieces));
         }
         machine.on_timer(elapsed_ns);
         for (to, keeping) in machine.says() {

@@ -141,7 +141,7 @@ impl Leaf {
                 continue;
             }
             if let Some(keeping) = Keeping::decode(&packet) {
-                machine.iter_mut().for_each(|machine| machine.on_keeping(now_ns, source, &keeping));
+                machine.iter_mut().for_each(|machine| machine.on_keeping(now_ns, source, header, &keeping));
                 continue;
             }
             counts.first += 1;

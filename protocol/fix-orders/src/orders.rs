@@ -444,7 +444,13 @@ impl Orders {
         };
         let names = (e.order_id, e.client_order_id, e.instrument);
         self.learn(names, name, Some(e.side), e.resting.open.max(SizeLots::ZERO));
-        let asked = asked.filter(|asked| is_of(asked, e.client_order_id));
+        // Before a cancel what was left to be done may have amended its order: an exit grows with what its entry trades.
+        let asked = match asked {
+            Some(Asked::Change(asked)) if (asked.kind, asked.client_order_id) == (Change::Replace, e.client_order_id) => {
+                Some(asked)
+            }
+            _ => None,
+        };
         if asked.is_some() {
             self.end_replace(e.client_order_id);
         }
@@ -452,13 +458,13 @@ impl Orders {
         let orig = order.cl_ord_id.clone();
         let mut open = e.resting.open.max(SizeLots::ZERO);
         let text = match (asked, given) {
-            (Some(Asked::Change(asked)), _) => {
+            (Some(asked), _) => {
                 order.later = None;
                 open = asked.open.unwrap_or(order.open);
                 Some(asked.cl_ord_id.clone())
             }
             // Another connection asked for it. What an earlier one of the session knew is kept.
-            (_, Some(given)) => {
+            (None, Some(given)) => {
                 if order.later.is_none() {
                     self.texts.ask(&given, e.client_order_id);
                 } else if order.later.as_ref() == Some(&given) {
@@ -466,7 +472,7 @@ impl Orders {
                 }
                 Some(given)
             }
-            (_, None) => order.later.take(),
+            (None, None) => order.later.take(),
         };
         if let Some(text) = text {
             self.texts.take(&text, e.client_order_id);
@@ -751,6 +757,28 @@ mod tests {
         assert_eq!(["q999", "q968", "1", "q967"].map(|text| orders.find(text, None).is_some()), [true, true, true, false]);
         // An amendment by another interface gives no text.
         assert_eq!(amended(&mut orders, 1_000, None), ("q999".to_owned(), Some("q999".to_owned())));
+    }
+
+    /// What was left to be done comes before the command of an entry, and its reports are of the same entry.
+    #[test]
+    fn a_cancel_is_not_answered_by_an_amendment() {
+        let mut orders = Orders::default();
+        orders.on_event(&accepted(QUOTE), None, None);
+        let cancel = ChangeAsked {
+            cl_ord_id: "c".into(),
+            orig_cl_ord_id: "1".into(),
+            client_order_id: ClientOrderId(QUOTE),
+            kind: Change::Cancel,
+            open: None,
+        };
+        let (cancel, (_, amended)) = (Asked::Change(Box::new(cancel)), replaced(2));
+        let said = [amended, cancelled(QUOTE)].map(|event| {
+            let Some(Said::Execution(said)) = orders.on_event(&event, Some(&cancel), None) else { panic!("it is said") };
+            (said.kind, said.cl_ord_id.to_string(), said.orig_cl_ord_id.map(String::from))
+        });
+        let of = |kind, cl_ord_id: &str| (kind, cl_ord_id.to_owned(), Some("1".to_owned()));
+        assert_eq!(said, [of(ExecKind::Replaced, "1"), of(ExecKind::Cancelled, "c")]);
+        assert_eq!(orders.texts.len(), 0);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //!
 //! *Invariants*
 //! - A message that arrives makes it say one message at most.
+//! - What is said of another tree says nothing of this one: trees that travel side by side have one key, and nodes of the same numbers.
 
 use std::vec::Drain;
 
@@ -19,7 +20,7 @@ use crate::deadline::{Maximum, ReportSettings};
 use crate::keeper::{Keeper, KeeperEffect, KeeperSettings, OutBecause};
 use crate::keeping::Keeping;
 use crate::lateness::{Pieces, Reports};
-use crate::live::Live;
+use crate::live::{Live, split};
 use crate::tree::Tree;
 
 /// How often receivers hear where to report while no relay is in.
@@ -40,6 +41,8 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct KeeperMachine<A> {
     keeper: Keeper,
+    /// The tree's number.
+    tree: u32,
     /// All nodes of the tree, by number.
     nodes: Vec<A>,
     /// The number of the first receiver.
@@ -57,15 +60,16 @@ pub struct KeeperMachine<A> {
 }
 
 impl<A: Copy> KeeperMachine<A> {
-    /// One that begins to send, in a tree whose nodes have these addresses, by number. `version` is greater than those of the views of
+    /// One that begins to send, in a tree of this number whose nodes have these addresses, by number. `version` is greater than those of the views of
     /// senders before.
     #[must_use]
-    pub fn new(tree: &Tree, nodes: Vec<A>, settings: KeeperSettings, now_ns: u64, version: u64) -> Self {
+    pub fn new((tree, number): (&Tree, u32), nodes: Vec<A>, settings: KeeperSettings, now_ns: u64, version: u64) -> Self {
         let keeper = Keeper::new(tree, settings, now_ns, version);
         Self {
             // Another sender's view may be the last that the host has.
             new_view: Some(keeper.live().clone()),
             keeper,
+            tree: number,
             receivers: tree.relays() as usize,
             asks_ns: 0,
             reports: Reports::new(ReportSettings::ROBUST, nodes.len()),
@@ -93,8 +97,11 @@ impl<A: Copy> KeeperMachine<A> {
         self.keeper.out()
     }
 
-    /// A message about the tree arrives. `pieces` are those that were sent.
-    pub fn on_keeping(&mut self, now_ns: u64, keeping: Keeping, pieces: &Pieces) {
+    /// A message arrives about a tree, as its packet's header names that. `pieces` are those that were sent.
+    pub fn on_keeping(&mut self, now_ns: u64, tree: u32, keeping: Keeping, pieces: &Pieces) {
+        if split(tree).0 != self.tree {
+            return;
+        }
         let Self { keeper, reports, effects, .. } = self;
         match keeping {
             Keeping::Pong { question } => keeper.on_pong(now_ns, question),
@@ -168,11 +175,12 @@ mod tests {
     use crate::lateness::SLOT_NS;
 
     const MS: u64 = 1_000_000;
+    const TREE: u32 = 3;
 
     /// Two relays with the addresses 10 and 11, above three receivers from 12 on.
     fn machine() -> KeeperMachine<u32> {
         let tree = Tree::of_layers(vec![2, 3]).unwrap();
-        KeeperMachine::new(&tree, (10..15).collect(), KeeperSettings::default(), 0, 1_000)
+        KeeperMachine::new((&tree, TREE), (10..15).collect(), KeeperSettings::default(), 0, 1_000)
     }
 
     fn said(machine: &mut KeeperMachine<u32>) -> Vec<(u32, Keeping)> {
@@ -180,7 +188,7 @@ mod tests {
     }
 
     fn hear(machine: &mut KeeperMachine<u32>, now_ns: u64, keeping: Keeping) -> Vec<(u32, Keeping)> {
-        machine.on_keeping(now_ns, keeping, &Pieces::default());
+        machine.on_keeping(now_ns, TREE, keeping, &Pieces::default());
         said(machine)
     }
 
@@ -216,6 +224,19 @@ mod tests {
         assert_eq!((machine.live().epoch(), machine.new_view()), (1_001, None));
     }
 
+    #[test]
+    fn what_is_said_of_another_tree_is_not_taken() {
+        let mut machine = machine();
+        machine.on_timer(0);
+        assert_eq!(said(&mut machine).len(), 4);
+        for node in [0, 1] {
+            machine.on_keeping(MS, TREE + 1, Keeping::Taken { node, version: 1_001 }, &Pieces::default());
+        }
+        assert_eq!(machine.new_view().map(|live| live.epoch()), Some(0));
+        machine.on_timer(2 * MS);
+        assert_eq!(machine.new_view(), None, "no relay of this tree took the view");
+    }
+
     /// Both relays answer nothing. Else receivers would not know where to report.
     #[test]
     fn receivers_are_asked_once_a_second_while_no_relay_is_in() {
@@ -237,7 +258,7 @@ mod tests {
         let [first_ns, second_ns] = [500, 501].map(|slot| slot * SLOT_NS);
         pieces.passed(first_ns, 7);
         let late = Keeping::Late { node: 0, samples: vec![sample(first_ns), sample(first_ns + 1)] };
-        machine.on_keeping(5, late, &pieces);
+        machine.on_keeping(5, TREE, late, &pieces);
         assert_eq!(machine.heard(&pieces), None, "a report is not yet due");
         machine.on_timer(5);
         let heard = Heard { release_ns: first_ns, held_ns: 7, late_ns: -3 };
@@ -245,7 +266,7 @@ mod tests {
         machine.on_timer(150 * MS);
         assert_eq!(machine.heard(&pieces), Some(vec![]), "somebody is there");
         pieces.passed(second_ns, 8);
-        machine.on_keeping(200 * MS, Keeping::Late { node: 0, samples: vec![sample(second_ns)] }, &pieces);
+        machine.on_keeping(200 * MS, TREE, Keeping::Late { node: 0, samples: vec![sample(second_ns)] }, &pieces);
         machine.on_timer(300 * MS);
         assert_eq!(machine.heard(&Pieces::default()), Some(vec![]), "for how long it was held is forgotten");
     }

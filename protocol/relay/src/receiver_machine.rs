@@ -80,8 +80,11 @@ impl<A: Copy + Ord> ReceiverMachine<A> {
         self.tree
     }
 
-    /// A message about the tree comes from an address, where that is known.
-    pub fn on_keeping(&mut self, now_ns: u64, from: Option<A>, keeping: &Keeping) {
+    /// A message about the tree of its packet comes from an address, where that is known.
+    pub fn on_keeping(&mut self, now_ns: u64, from: Option<A>, header: &Header, keeping: &Keeping) {
+        if split(header.tree).0 != self.tree {
+            return;
+        }
         match keeping {
             // The sender says that it is there.
             Keeping::Ping { .. } => self.sender = from.map(|from| (from, now_ns)).or(self.sender),
@@ -251,7 +254,8 @@ mod tests {
         assert_eq!((reports_to(&mut machine, at(199)), reports_to(&mut machine, at(200))), (None, Some(21)), "one in an interval");
         machine.on_packet(at(1_500), 10, &header(TREE, 3), true, 0);
         assert_eq!(reports_to(&mut machine, at(1_500)), Some(10), "all others were silent for a second");
-        machine.on_keeping(at(4_000), Some(5), &Keeping::Ping { question: 0 });
+        machine.on_keeping(at(4_000), Some(5), &header(TREE, 0), &Keeping::Ping { question: 0 });
+        machine.on_keeping(at(4_000), Some(6), &header(TREE + 1, 0), &Keeping::Ping { question: 0 });
         assert_eq!((reports_to(&mut machine, at(4_100)), reports_to(&mut machine, at(9_000))), (Some(5), None));
         machine.on_packet(at(9_100), 20, &header(TREE, 4), true, 0);
         assert_eq!(says(&mut machine, at(9_200), None), [], "what time it is is not known");
@@ -262,7 +266,8 @@ mod tests {
     #[test]
     fn a_relay_that_brings_nothing_is_named_to_one_that_does() {
         let (mut machine, out) = (machine(3), std::collections::BTreeSet::new());
-        machine.on_keeping(BEGIN_NS, None, &Keeping::View { version: 9, epoch: 4, out: out.clone() });
+        machine.on_keeping(BEGIN_NS, None, &header(TREE, 0), &Keeping::View { version: 9, epoch: 4, out: out.clone() });
+        machine.on_keeping(BEGIN_NS, None, &header(TREE + 1, 0), &Keeping::View { version: 10, epoch: 5, out: [2].into() });
         let live = Live::without(&tree(), 4, &out);
         for packet in 1..=300 {
             let mut parents = Vec::new();

@@ -9,6 +9,7 @@
 //! *Invariants*
 //! - No memory is allocated for a packet of a channel that is known.
 //! - Until its host has taken what it says, it answers [`ANSWERED_MAX`] messages about the tree and no more.
+//! - What is said of another tree says nothing of this one: trees that travel side by side have one key, and nodes of the same numbers.
 
 use std::collections::BTreeSet;
 use std::vec::Drain;
@@ -171,7 +172,8 @@ impl<A: Copy + PartialEq> RelayMachine<A> {
 
     /// Whether a packet is a message about the tree that a relay answers or passes on.
     fn hears(&mut self, now_ns: u64, from: Option<A>, packet: &Packet<'_>) -> bool {
-        let Some(from) = from.filter(|_| self.answered < ANSWERED_MAX) else { return false };
+        let is_of_tree = split(packet.header().tree).0 == self.relay.tree_number();
+        let Some(from) = from.filter(|_| is_of_tree && self.answered < ANSWERED_MAX) else { return false };
         match Keeping::decode(packet) {
             Some(Keeping::Ping { question }) => self.says.push((from, Keeping::Pong { question })),
             Some(Keeping::Pong { question }) => self.watch.on_pong(now_ns, question),
@@ -290,8 +292,12 @@ mod tests {
     }
 
     fn hear(machine: &mut RelayMachine<u32>, now_ns: u64, from: u32, keeping: &Keeping) -> bool {
+        hear_of(machine, TREE, now_ns, from, keeping)
+    }
+
+    fn hear_of(machine: &mut RelayMachine<u32>, tree: u32, now_ns: u64, from: u32, keeping: &Keeping) -> bool {
         let mut bytes = Vec::new();
-        keeping.encode(TREE, 1, &key(), &mut bytes);
+        keeping.encode(tree, 1, &key(), &mut bytes);
         machine.on_packet(now_ns, Some(from), &Packet::decode(&bytes, &key()).unwrap()) == Came::Kept
     }
 
@@ -403,6 +409,17 @@ mod tests {
         let parent = Live::all(machine.relay().tree()).reports_to(3).unwrap();
         let late = Keeping::Late { node: 3, samples: vec![Maximum { packet: 1 << 40, delay_ns: 5 }] };
         assert!(says.contains(&(parent, late)), "{says:?}");
+    }
+
+    /// A view of the tree next to it, which has relays of the same numbers, would send its packets astray.
+    #[test]
+    fn what_is_said_of_another_tree_is_not_taken() {
+        let mut machine = machine();
+        for keeping in [view(4, 1, &[4]), Keeping::Ping { question: 1 }, Keeping::Mute { node: 0, by: 9, version: 1 }] {
+            assert!(!hear_of(&mut machine, TREE + 1, 0, SENDER, &keeping), "{keeping:?}");
+        }
+        assert_eq!((machine.views().version(), machine.sender(), said(&mut machine)), (0, None, vec![]));
+        assert!(hear(&mut machine, 0, SENDER, &view(4, 1, &[4])));
     }
 
     #[test]

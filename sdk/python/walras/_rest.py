@@ -439,14 +439,16 @@ class Client:
         """The account's last trades, newest first, of as many pages as it takes.
 
         ``which`` of them: ``instrument``, ``order_id``, ``client_order_id``, and in nanoseconds ``since`` (included) and ``until`` (not).
-        With ``after``, a ``trade_id`` of the ``instrument``, those after that trade, oldest first; 0 for all.
+        With ``after``, a ``trade_id`` of the ``instrument``, those after that trade, oldest first; 0 for all. A trade of an account with
+        itself is two fills of one number, and a full list may end between them.
         """
         return self._pages("/v1/fills", "fills", limit, which)
 
     def closed_orders(self, limit: int = 100, **which: Any) -> list[schema.OrderState]:
         """The account's orders that have ended, newest first, each with what it filled and why it ended; ``which`` as for :meth:`fills`.
 
-        With ``after``, the ``log_index`` at which one ended, those that ended later, oldest first; 0 for all.
+        With ``after``, the ``log_index`` at which one ended, those that ended later, oldest first; 0 for all. One entry can end many, and a
+        full list may end among them.
         """
         return self._pages("/v1/orders/closed", "orders", limit, which)
 

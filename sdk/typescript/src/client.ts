@@ -51,7 +51,7 @@ export interface Past {
   until?: string | bigint;
   /**
    * Those after this number, oldest first; 0 for all. Of fills it is a `trade_id` of the `instrument`, which has to be given; of orders
-   * the `log_index` at which one ended.
+   * the `log_index` at which one ended. Several may have one number, and a full list may end among them: {@link Page.next} goes on there.
    */
   after?: string | bigint;
 }

@@ -1,11 +1,12 @@
 //! Many pairs changed and traded at once: as one by one, whatever the number of threads, and undone.
 
 use std::num::NonZero;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use walras_clearing::{
-    AssetIndex, BatchMarket, Change, Edition, LowerBounds, MarketError, Offer, OfferId, OfferKey, Pair, PairBook, PairTrade,
-    Proposal, Rules, SellChange, verify,
+    AssetIndex, BatchMarket, BuyOffer, Change, Edition, LowerBounds, MarketError, Offer, OfferId, OfferKey, Pair, PairBook,
+    PairTrade, Pool, PoolRule, PoolSide, Proposal, Rules, SellChange, verify,
 };
 use walras_types::{Amount, BatchPrice, Commission, Mu, NetRate, Rounding};
 
@@ -58,6 +59,31 @@ fn assert_as_built(market: &BatchMarket) {
         let room = sells.bytes() / (size_of::<Offer>() + size_of::<u64>());
         let most = 2 * sells.as_slice().len();
         assert!(room <= most, "room for {room} offers where {} stand", sells.as_slice().len());
+    }
+}
+
+/// Some pairs of a market are the market that is built of what stands in them, and share its books.
+#[test]
+fn some_pairs_of_a_market_are_a_market() {
+    let sells = offers(&mut 7, 0, 200);
+    let units = |units| Amount::new(units).unwrap();
+    let buy = |id: u64, pair: Pair| (pair, BuyOffer::new(BatchPrice::ZERO, 0, OfferId(id), units(5), units(7 + id)).unwrap());
+    let buys: Vec<(Pair, BuyOffer)> = (0..).zip(pairs()).map(|(id, pair)| buy(id, pair)).collect();
+    let pool = |assets: [u16; 2]| {
+        let (assets, reserves) = (assets.map(AssetIndex), [units(100), units(300)]);
+        Pool { assets, rule: PoolRule::ConstantProduct, reserves, fee_ppm: 3_000 }
+    };
+    let pools = vec![pool([0, 1]), pool([2, 3])];
+    let market = BatchMarket::build(4, &sells, &buys, pools.clone()).unwrap();
+    for first in 0..4 {
+        let is_of = |pair: Pair| pair.sell.0.max(pair.buy.0) <= first;
+        let sells: Vec<_> = sells.iter().filter(|(pair, _)| is_of(*pair)).copied().collect();
+        let buys: Vec<_> = buys.iter().filter(|(pair, _)| is_of(*pair)).copied().collect();
+        let pools = pools.iter().filter(|pool| is_of(pool.pair(PoolSide::First))).copied().collect();
+        let some = market.of_pairs(is_of);
+        assert_eq!(some, BatchMarket::build(4, &sells, &buys, pools).unwrap());
+        let shared = |book: &Arc<PairBook>| market.books().iter().any(|of_all| Arc::ptr_eq(of_all, book));
+        assert!(some.books().iter().all(shared));
     }
 }
 

@@ -1,8 +1,10 @@
 //! Parts that no way clears: they trade all the same where the search leaves out a few of their offers.
 
+use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use walras_clearing::{Edition, Offer, OfferId};
+use walras_clearing::{Edition, Offer, OfferId, PairBook};
 use walras_price_solver::solve::Deadline;
 use walras_types::{Amount, Commission};
 
@@ -156,7 +158,7 @@ fn a_part_that_a_small_offer_stops_trades_where_the_search_leaves_it_out() {
         batch.with_prices_of(&found, &assessed, &other, &parts, &[0], budget).is_some()
     };
     let is_large = |set: &Vec<(Pair, OfferKey)>| set.iter().all(|(_, key)| key.id.0 >= FAR);
-    let (large, small): (Vec<_>, Vec<_>) = few::sets(&market, &parts, 0, &found.prices).into_iter().partition(is_large);
+    let (large, small): (Vec<_>, Vec<_>) = sets(&market, &found.prices).into_iter().partition(is_large);
     assert!(large.iter().any(|set| set.len() == 16) && large.iter().all(|set| !mends(set)));
     assert!(small.contains(&vec![stopping]) && mends(&[stopping]));
     let block = batch.propose(None, budget).unwrap();
@@ -164,6 +166,11 @@ fn a_part_that_a_small_offer_stops_trades_where_the_search_leaves_it_out() {
     let proposed = ProposedClearing::from(&block);
     verify(&market, &proposed.proposal, &batch.rules).unwrap();
     assert!(!block.trades.is_empty() && batch.assess(&proposed.proposal).beyond.is_empty());
+}
+
+/// Those of the first part.
+fn sets(market: &BatchMarket, prices: &[Option<BatchPrice>]) -> Vec<Vec<(Pair, OfferKey)>> {
+    few::sets(market, &market.parts(), 0, prices, &|| false).unwrap()
 }
 
 /// The offers of two assets, of 1, 2, 3 and so on units.
@@ -176,7 +183,7 @@ fn of_all_sizes(count: u64) -> BatchMarket {
 #[test]
 fn the_largest_and_the_smallest_are_left_out_in_turn() {
     let market = of_all_sizes(100);
-    let sets = few::sets(&market, &market.parts(), 0, &[Some(BatchPrice::ONE); 2]);
+    let sets = sets(&market, &[Some(BatchPrice::ONE); 2]);
     // Ids are units.
     let ids: Vec<Vec<u64>> = sets.iter().map(|set| set.iter().map(|(_, key)| key.id.0).collect()).collect();
     assert_eq!(ids[..4], [[100], [1], [99], [2]]);
@@ -190,7 +197,7 @@ fn each_offer_is_left_out_alone_once_at_most_and_never_more_than_half_together()
     for count in [2, 3, 31, 32, 33, 64, 65, 600] {
         let market = of_all_sizes(count);
         let parts = market.parts();
-        let sets = few::sets(&market, &parts, 0, &[Some(BatchPrice::ONE); 2]);
+        let sets = sets(&market, &[Some(BatchPrice::ONE); 2]);
         let alone: Vec<_> = sets.iter().filter(|set| set.len() == 1).collect();
         assert_eq!(alone.len() as u64, count.min(64), "{count}");
         assert_eq!(alone.iter().collect::<BTreeSet<_>>().len(), alone.len(), "{count}");
@@ -202,4 +209,30 @@ fn each_offer_is_left_out_alone_once_at_most_and_never_more_than_half_together()
             assert_eq!((left + set.len()) as u64, count);
         }
     }
+}
+
+/// A search without a few offers takes memory for the pairs in which these stand, and none for all the others.
+#[test]
+fn what_is_left_out_costs_no_copy_of_the_market() {
+    let offers: Vec<_> = (0..9_u16).map(|id| offer(u64::from(id), (id % 3, (id + 1) % 3), 1.0, 5)).collect();
+    let market = BatchMarket::build(3, &offers, &[], Vec::new()).unwrap();
+    let (pair, left_out) = (offers[0].0, (offers[0].0, offers[0].1.key()));
+    let rest = few::without(&market, &market.parts(), 0, &[left_out]);
+    let is_shared = |of_rest: &Arc<PairBook>| market.books().iter().any(|book| Arc::ptr_eq(book, of_rest));
+    let shared: Vec<bool> = rest.books().iter().map(is_shared).collect();
+    assert_eq!(shared, rest.books().iter().map(|book| book.pair() != pair).collect::<Vec<_>>());
+    assert_eq!(rest.book(pair).unwrap().sells().as_slice().len(), 2);
+}
+
+/// The offers of a large part are looked at no longer than there is time.
+#[test]
+fn what_to_leave_out_is_not_looked_for_when_time_is_over() {
+    let market = of_all_sizes(100);
+    let looks = Cell::new(0);
+    let strikes_at = |at: u32| {
+        looks.set(0);
+        let is_over = || looks.replace(looks.get() + 1) >= at;
+        few::sets(&market, &market.parts(), 0, &[Some(BatchPrice::ONE); 2], &is_over).is_some()
+    };
+    assert_eq!([0, 1, 2].map(|at| (strikes_at(at), looks.get())), [(false, 1), (false, 2), (true, 2)]);
 }

@@ -210,7 +210,7 @@ impl Session {
         }
         for (name, (account, api_key)) in accounts {
             let (app, queue) = (self.line.app.clone(), self.line.listener.queue.clone());
-            let user = UserStream::start(app, (account, api_key), Kept::ListenKey(name.to_owned()), name, queue);
+            let user = UserStream::start(app, (account, api_key), Kept::ListenKey(name.to_owned()), name, queue).await;
             self.users.insert(name.to_owned(), user);
         }
         Ok(())

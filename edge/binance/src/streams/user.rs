@@ -45,15 +45,23 @@ impl Drop for UserStream {
 }
 
 impl UserStream {
-    /// Starts the stream of an account, opened with an API key, under a name. The venue is asked for it before this returns, so the
-    /// stream has what the client does after its answer.
-    pub(crate) fn start(app: App, (account, api_key): (AccountId, String), kept: Kept, name: &str, out: mpsc::Sender<Out>) -> Self {
+    /// Starts the stream of an account, opened with an API key, under a name. The venue has it when this returns, so it has what the client
+    /// does after its answer.
+    pub(crate) async fn start(
+        app: App,
+        (account, api_key): (AccountId, String),
+        kept: Kept,
+        name: &str,
+        out: mpsc::Sender<Out>,
+    ) -> Self {
         let (name, readers) = (Arc::from(name), app.readers.clone());
         let (queue_in, queue) = mpsc::channel(app.config.websocket.queue_messages);
         let connected = Connected(app.venue.clone(), ConnectionId::fresh());
         let opened = app.venue.connect(connected.1, queue_in);
         let opened = opened.and_then(|()| app.venue.subscribe(connected.1, Subscription::Account(account)));
-        let venue = opened.is_ok().then_some((connected, queue));
+        // Requests are taken in their order, a few at a time, and commands do not wait for them.
+        let is_there = opened.is_ok() && app.venue.read(|_| ()).await.is_ok();
+        let venue = is_there.then_some((connected, queue));
         Self(readers.spawn(run(app, venue, api_key, kept, name, out)))
     }
 }

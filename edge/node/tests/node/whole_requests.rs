@@ -25,6 +25,8 @@ struct Ports {
     onward: Sender<Inbound>,
     /// Transfers of leadership that were asked for.
     transfers: Receiver<()>,
+    /// Looks at the state and subscriptions that were asked for, in their order.
+    looks: Receiver<Look>,
     doorbell: Doorbell,
     http: SocketAddr,
     binance: SocketAddr,
@@ -42,7 +44,7 @@ impl Ports {
         let (onward, doorbell) = (parts.commands.clone(), parts.doorbell.clone());
         let (commands_in, commands) = bounded(16);
         parts.commands = commands_in;
-        let (transfers, requests_in) = pass_requests(parts.requests.clone(), doorbell.clone());
+        let (transfers, looks, requests_in) = pass_requests(parts.requests.clone(), doorbell.clone());
         parts.requests = requests_in;
         let (handle, access, config) = (VenueHandle::new(parts), Arc::clone(venue.node().access()), Arc::new(config));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -68,7 +70,7 @@ impl Ports {
         let doors = Doors::new(places);
         runtime.spawn(walras_binance::serve(Some(facade), facade_app, status.clone(), (doors.clone(), places)));
         runtime.spawn(server.serve(walras_api::router(app), config, status, (doors, places), stopping));
-        Self { commands, onward, transfers, doorbell, http, binance, _stop: stop, _runtime: runtime }
+        Self { commands, onward, transfers, looks, doorbell, http, binance, _stop: stop, _runtime: runtime }
     }
 
     /// The next command. Its sender waits.
@@ -125,20 +127,37 @@ impl Ports {
     }
 }
 
-/// A queue of requests that go on to the venue at once, and of each transfer of leadership among them a note.
-fn pass_requests(onward: Sender<walras_ports::Request>, doorbell: Doorbell) -> (Receiver<()>, Sender<walras_ports::Request>) {
-    let ((noted_in, noted), (requests_in, requests)) = (unbounded(), bounded(16));
+#[derive(Debug, PartialEq, Eq)]
+enum Look {
+    Read,
+    Subscribe,
+}
+
+/// A queue of requests that go on to the venue at once, with notes of transfers of leadership among them, and of looks.
+fn pass_requests(
+    onward: Sender<walras_ports::Request>,
+    doorbell: Doorbell,
+) -> (Receiver<()>, Receiver<Look>, Sender<walras_ports::Request>) {
+    let ((noted_in, noted), (looks_in, looks), (requests_in, requests)) = (unbounded(), unbounded(), bounded(16));
     std::thread::spawn(move || {
         for request in requests {
             if matches!(request, walras_ports::Request::Cluster(ClusterRequest::Transfer(_), _)) {
                 let _ = noted_in.send(());
+            }
+            let look = match &request {
+                walras_ports::Request::Read(_) => Some(Look::Read),
+                walras_ports::Request::Subscribe { .. } => Some(Look::Subscribe),
+                _ => None,
+            };
+            if let Some(look) = look {
+                let _ = looks_in.send(look);
             }
             // The venue may have stopped.
             let _ = onward.send(request);
             doorbell.ring();
         }
     });
-    (noted, requests_in)
+    (noted, looks, requests_in)
 }
 
 fn open(market: &Market) -> Vec<Value> {
@@ -244,23 +263,49 @@ fn signed_params(key: &ClientKey, params: &[(&str, &str)]) -> Value {
     all.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect::<Map<_, _>>().into()
 }
 
+type Socket = tungstenite::WebSocket<tungstenite::stream::MaybeTlsStream<TcpStream>>;
+
+/// A connection of the WebSocket API on which something was asked.
+fn ask(ports: &Ports, method: &str, params: &Value) -> Socket {
+    let (mut socket, _) = tungstenite::connect(format!("ws://{}/ws-api/v3", ports.binance)).unwrap();
+    let asked = json!({"id": 1, "method": method, "params": params});
+    socket.send(Message::text(asked.to_string())).unwrap();
+    socket
+}
+
+fn answer(mut socket: Socket) -> Value {
+    loop {
+        if let Message::Text(text) = socket.read().unwrap() {
+            return serde_json::from_str(&text).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_client_that_has_waited_for_too_long_leaves_no_half() {
     let venue = Venue::start();
     let market = venue.market();
     let ports = Ports::open(&venue, 50);
-    let (mut socket, _) = tungstenite::connect(format!("ws://{}/ws-api/v3", ports.binance)).unwrap();
-    let asked = json!({"id": 1, "method": "orderList.place.oco", "params": signed_params(&market.alice_key, &OCO)});
-    socket.send(Message::text(asked.to_string())).unwrap();
+    let socket = ask(&ports, "orderList.place.oco", &signed_params(&market.alice_key, &OCO));
     let first = ports.next();
-    let answer = loop {
-        if let Message::Text(text) = socket.read().unwrap() {
-            break serde_json::from_str::<Value>(&text).unwrap();
-        }
-    };
+    let answer = answer(socket);
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(504), &json!(-1007)), "{answer}");
     assert_eq!(open(&market), Vec::<Value>::new(), "its first command was held back");
     ports.pass(first);
     ports.pass(ports.next());
     until("both orders of the list stand", || are_linked(&open(&market)));
+}
+
+/// Commands do not wait behind requests, of which the venue takes a few at a time. A stream is answered once the venue has it: what it is
+/// asked behind that is answered then.
+#[test]
+fn a_stream_is_answered_once_the_venue_has_it() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let ports = Ports::open(&venue, 60_000);
+    let socket = ask(&ports, "userDataStream.subscribe.signature", &signed_params(&market.alice_key, &[]));
+    let mut looks = std::iter::from_fn(|| ports.looks.recv_timeout(PATIENCE).ok());
+    assert!(looks.any(|look| look == Look::Subscribe));
+    assert_eq!(looks.next(), Some(Look::Read));
+    assert_eq!(answer(socket)["status"], 200);
 }

@@ -78,7 +78,7 @@ impl World {
         let relays = (0..tree.relays()).map(|node| (node, machine(tree, hedge, node, seed))).collect();
         let receivers = *tree.layers().last().expect("a tree has layers") as usize;
         let addresses = addresses(tree);
-        let mut keeper = KeeperMachine::new(tree, addresses.clone(), KeeperSettings::default(), 0, seed + 1);
+        let mut keeper = KeeperMachine::new((tree, TREE), addresses.clone(), KeeperSettings::default(), 0, seed + 1);
         let receiver = |place| {
             let of_tree = (TREE, hedge);
             (ReceiverMachine::new(tree, of_tree, place, &addresses, CopiesSettings::default()), Newest::new(1))
@@ -197,7 +197,7 @@ impl World {
                 let (read, reader, (machine, newest)) = (&mut self.read[at], &mut self.readers[at], &mut self.receivers[at]);
                 if let Some(keeping) = Keeping::decode(&packet) {
                     assert!(matches!(keeping, Keeping::View { .. } | Keeping::Ping { .. }), "{keeping:?} is not for a receiver");
-                    machine.on_keeping(self.now_ns, Some(from), &keeping);
+                    machine.on_keeping(self.now_ns, Some(from), packet.header(), &keeping);
                     return;
                 }
                 let before = reader.counts().copies;
@@ -213,7 +213,7 @@ impl World {
         let keeping = Keeping::decode(packet).expect("a message of its own");
         let is_for_others = matches!(keeping, Keeping::Ping { .. } | Keeping::View { .. } | Keeping::Late { .. });
         assert!(!is_for_others, "{keeping:?}: nothing such is sent to the sender");
-        self.keeper.on_keeping(self.now_ns, keeping, &self.pieces);
+        self.keeper.on_keeping(self.now_ns, packet.header().tree, keeping, &self.pieces);
         self.keeper_says();
     }
 
@@ -251,7 +251,7 @@ impl World {
         for (to, keeping) in says {
             self.say(None, to, &keeping);
             if let (Planted::UsesViewsThatNobodyKnows, Some(node), Keeping::View { version, .. }) = (self.planted, to, keeping) {
-                self.keeper.on_keeping(self.now_ns, Keeping::Taken { node, version }, &self.pieces);
+                self.keeper.on_keeping(self.now_ns, TREE, Keeping::Taken { node, version }, &self.pieces);
             }
         }
         if let Some(live) = self.keeper.new_view() {

@@ -430,7 +430,7 @@ impl Overlay {
         let Some(sender) = &mut self.senders[replica] else { return };
         if let (Address::Keeper(_, socket), Some(keeping)) = (datagram.to, Keeping::decode(&packet)) {
             if let Some(tree) = sender.kept_by(socket) {
-                let says = sender.branches[tree].on_keeping(host.at.now_ns, keeping);
+                let says = sender.branches[tree].on_keeping(host.at.now_ns, packet.header().tree, keeping);
                 self.keep(around.now_ns, (replica, tree), says);
             }
         } else if let Some(Control::Ask(request)) = Control::decode(&packet) {

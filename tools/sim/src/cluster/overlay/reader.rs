@@ -146,7 +146,7 @@ impl OutletEnd {
     /// A message about the tree arrives.
     pub(super) fn on_keeping(&mut self, now_ns: u64, from: Address, header: &Header, keeping: &Keeping) {
         if let Some(machine) = self.machine_of(header) {
-            machine.on_keeping(now_ns, Some(from), keeping);
+            machine.on_keeping(now_ns, Some(from), header, keeping);
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) struct SenderEnd {
 /// What goes by one tree.
 pub(super) struct Branch {
     pub(super) station: Station,
+    /// The tree's number.
+    tree: u32,
     pub(super) live: Live,
     /// The same view for checkers.
     pub(super) view: Rc<View>,
@@ -103,7 +105,15 @@ impl Branch {
         };
         let live = Live::all(&shape.tree);
         let view = shape.view_of(&live);
-        Self { station: Station::of_tree(settings, tree), live, view, keeper: None, pieces: Pieces::default(), mutation }
+        Self {
+            station: Station::of_tree(settings, tree),
+            tree: TREE + tree,
+            live,
+            view,
+            keeper: None,
+            pieces: Pieces::default(),
+            mutation,
+        }
     }
 
     fn on_piece(&mut self, shape: &Shape, at: Moment, piece: &FeedPiece, socket: u64, packets: &mut Packets) {
@@ -111,7 +121,7 @@ impl Branch {
         match (piece.part, &self.keeper) {
             (FeedPart::Sends, None) => {
                 let (nodes, settings) = (shape.addresses(tree_of(socket)), KeeperSettings::default());
-                let mut keeper = KeeperMachine::new(&shape.tree, nodes, settings, at.now_ns, first_number);
+                let mut keeper = KeeperMachine::new((&shape.tree, self.tree), nodes, settings, at.now_ns, first_number);
                 if let Some(live) = keeper.new_view() {
                     self.use_view(shape, live);
                 }
@@ -138,9 +148,9 @@ impl Branch {
     }
 
     /// A message about the tree reaches the keeper. What that says.
-    pub(super) fn on_keeping(&mut self, now_ns: u64, keeping: Keeping) -> Vec<(Address, Keeping)> {
+    pub(super) fn on_keeping(&mut self, now_ns: u64, tree: u32, keeping: Keeping) -> Vec<(Address, Keeping)> {
         if let Some((_, keeper)) = &mut self.keeper {
-            keeper.on_keeping(now_ns, keeping, &self.pieces);
+            keeper.on_keeping(now_ns, tree, keeping, &self.pieces);
         }
         self.says(now_ns)
     }
@@ -156,11 +166,11 @@ impl Branch {
 
     /// What the keeper has to say. Where that is planted, each relay that it asks seems to answer.
     fn says(&mut self, now_ns: u64) -> Vec<(Address, Keeping)> {
-        let Self { keeper: Some((_, keeper)), pieces, mutation, .. } = self else { return Vec::new() };
+        let Self { tree, keeper: Some((_, keeper)), pieces, mutation, .. } = self else { return Vec::new() };
         let says: Vec<(Address, Keeping)> = keeper.says().collect();
         for (_, keeping) in &says {
             if let (Keeping::Ping { question }, Some(Mutation::KeeperMissesSilence)) = (keeping, *mutation) {
-                keeper.on_keeping(now_ns, Keeping::Pong { question: *question }, pieces);
+                keeper.on_keeping(now_ns, *tree, Keeping::Pong { question: *question }, pieces);
             }
         }
         says
