@@ -103,7 +103,7 @@ fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::R
     for _ in 0..rounds {
         let mut state = state_after_a_block(&model)?;
         let begun = Instant::now();
-        let kept = State::freeze(&mut state.engine, &state.derived, &state.reports);
+        let kept = State::freeze(&mut state.engine, &mut state.derived, &mut state.reports);
         times.push(begun.elapsed().as_secs_f64() * 1e3);
         let (bytes, mut expected) = (kept.encode(), Vec::new());
         state.engine.snapshot(&mut expected);
