@@ -103,7 +103,7 @@ fn snapshot_pause(config: &Config, size: Size, report: &mut Report) -> anyhow::R
     for _ in 0..rounds {
         let mut state = state_after_a_block(&model)?;
         let begun = Instant::now();
-        let kept = State::freeze(&mut state.engine, &state.derived, &state.reports);
+        let kept = State::freeze(&mut state.engine, &mut state.derived, &mut state.reports);
         times.push(begun.elapsed().as_secs_f64() * 1e3);
         let (bytes, mut expected) = (kept.encode(), Vec::new());
         state.engine.snapshot(&mut expected);
@@ -127,12 +127,12 @@ fn state_after_a_block(model: &Model) -> anyhow::Result<State> {
     let State { engine, derived, reports } = &mut state;
     let mut deltas = Vec::new();
     found(engine, model, workload.endowment(), |engine, command, events| {
-        // Nothing is derived from what the operator gives to accounts.
+        let entry = entry(engine.last_applied(), Content::Command(*command));
+        events.iter().for_each(|event| reports.on_event(entry.log_index, entry.time, event, |_, _| ()));
+        // Of what the operator gives to accounts there are reports, and nothing else is derived from it.
         if matches!(command, Command::Account(_)) {
             return Ok(());
         }
-        let entry = entry(engine.last_applied(), Content::Command(*command));
-        events.iter().for_each(|event| reports.on_event(entry.log_index, entry.time, event, |_, _| ()));
         Ok(derived.on_entry(engine, &entry, events, &mut deltas)?)
     })?;
     let nothing = BatchMarket::build(usize::from(ASSETS), &[], &[], Vec::new())?;
@@ -254,5 +254,6 @@ mod tests {
         let remembered: usize = (0..2_000).map(|id| offers.outcomes_newest_first(AccountId(id)).count()).sum();
         let standing = offers.bytes().standing;
         assert!(standing > 0 && remembered > 0, "{standing} bytes of offers, {remembered} outcomes");
+        assert!((0..2_000).all(|id| state.reports.report_seq(AccountId(id)) > 50), "created, and given each asset");
     }
 }

@@ -249,11 +249,11 @@ fn time_snapshot(handle: &VenueHandle) -> anyhow::Result<[u64; 2]> {
         view.engine.snapshot(&mut bytes);
         (bytes, view.market.clone())
     });
-    let (bytes, market) = kept.map_err(|reason| anyhow::anyhow!("{reason}"))?;
+    let (bytes, mut market) = kept.map_err(|reason| anyhow::anyhow!("{reason}"))?;
     let mut engine =
         Engine::<Ladder>::restore(&bytes).map_err(|e| anyhow::anyhow!("the venue's own snapshot does not restore: {e}"))?;
     let begun = Instant::now();
-    let (engine, market) = (engine.freeze(), market.clone());
+    let (engine, market) = (engine.freeze(), market.share());
     let pause = begun.elapsed();
     let (begun, mut bytes) = (Instant::now(), Vec::new());
     market.snapshot(&mut bytes);

@@ -1,8 +1,8 @@
 //! A state that is kept while the engine goes on, so that its bytes can be made elsewhere.
 //!
-//! What there is of each account (balances, numbers, keys, the last transfer) and what stands in batch markets is shared in parts until it
-//! changes; open orders, what is collected and each account's status, which is a byte, are copied; and the rest is encoded at once. Hash
-//! trees and indices follow from these and are not kept.
+//! What there is of each account (balances, numbers, keys, the last transfer), what sessions remember and what stands in batch markets is
+//! shared in parts until it changes. Open orders, what is collected and each account's status, which is a byte, are copied. The rest is
+//! encoded at once, positions among it. Hash trees and indices follow from these and are not kept.
 
 use walras_batch::{Collected, MarketForm};
 use walras_ledger::{Ledger, Parts};
@@ -14,6 +14,7 @@ use walras_wire::codec::Writer;
 use crate::batches::{BatchMarketState, Batches};
 use crate::engine::Engine;
 use crate::market::Market;
+use crate::sessions::FrozenSessions;
 use crate::snapshot::{append_hash, count, encode_accounts, encode_funds, put_order};
 use crate::versions::Rules;
 
@@ -25,7 +26,9 @@ pub struct Frozen {
     transfers: Parts<Option<TransferId>>,
     /// The bytes before an instrument's open orders, and these.
     markets: Vec<(Vec<u8>, FrozenOrders)>,
-    back: Vec<u8>,
+    before_sessions: Vec<u8>,
+    sessions: FrozenSessions,
+    after_sessions: Vec<u8>,
     form: MarketForm,
     batches: Batches,
     ledger: Ledger,
@@ -52,7 +55,9 @@ impl Frozen {
             out.extend_from_slice(front);
             orders.for_each_order(|order| put_order(order, &mut Writer(out)));
         }
-        out.extend_from_slice(&self.back);
+        out.extend_from_slice(&self.before_sessions);
+        self.sessions.encode(out, &mut |_| ());
+        out.extend_from_slice(&self.after_sessions);
         let mut sink = |piece: &[u8]| out.extend_from_slice(piece);
         encode_funds(self.form, &self.batches, &self.ledger, &mut sink);
         append_hash(out, start);
@@ -71,10 +76,20 @@ impl<I: PriceIndex> Engine<I> {
         let front = encoded(&|bytes| self.encode_before_accounts(bytes, &mut |_| ()));
         let of_market = |market: &Market<I>| (encoded(&|bytes| market.encode_front(bytes, &mut |_| ())), market.book.freeze());
         let markets = self.markets.iter().map(of_market).collect();
-        let back = encoded(&|bytes| self.encode_back(bytes, &mut |_| ()));
-        let (form, batches) = (self.version.market_form(), self.batches.for_snapshot());
-        let (statuses, transfers) = (self.statuses.clone(), self.transfers.share());
-        Frozen { front, statuses, transfers, markets, back, form, batches, ledger: self.ledger.share() }
+        let before_sessions = encoded(&|bytes| self.encode_before_sessions(bytes, &mut |_| ()));
+        let after_sessions = encoded(&|bytes| self.encode_after_sessions(bytes, &mut |_| ()));
+        Frozen {
+            front,
+            statuses: self.statuses.clone(),
+            transfers: self.transfers.share(),
+            markets,
+            before_sessions,
+            sessions: self.sessions.freeze(),
+            after_sessions,
+            form: self.version.market_form(),
+            batches: self.batches.for_snapshot(),
+            ledger: self.ledger.share(),
+        }
     }
 }
 

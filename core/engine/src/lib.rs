@@ -79,6 +79,7 @@ mod terms;
 mod transfer_numbers;
 pub mod versions;
 mod warm;
+mod window;
 
 pub use batch_queries::BatchMarketView;
 pub use batches::{FeeInForce, LastBlock};

@@ -23,6 +23,7 @@ use walras_wire::{
 use crate::engine::Engine;
 use crate::session_index::{SessionIndex, Slot};
 use crate::snapshot::RestoreError;
+use crate::window::Window;
 
 impl<I: PriceIndex> Engine<I> {
     /// Applies one log entry that holds a session's command, if it is the session's turn, and says what became of it.
@@ -206,12 +207,12 @@ struct Session {
     last_used: LogIndex,
     next: SessionSeq,
     /// The answer of place `n` lies at `n - 1` modulo the length it may have, so it turns when it is full and grows until then.
-    window: Vec<Answer>,
+    window: Window,
 }
 
 impl Session {
     fn new(id: SessionId, account: Option<AccountId>, token: u64) -> Self {
-        Self { id, account, token, last_used: LogIndex(id.0), next: SessionSeq(1), window: Vec::new() }
+        Self { id, account, token, last_used: LogIndex(id.0), next: SessionSeq(1), window: Window::new() }
     }
 
     fn remembered_from(&self) -> SessionSeq {
@@ -246,12 +247,18 @@ impl Session {
     /// Notes the answer of the next place.
     #[inline]
     fn remember(&mut self, answer: Answer) {
-        if self.window.len() < SESSION_WINDOW {
-            self.window.push(answer);
+        let window = self.window.own();
+        if window.len() < SESSION_WINDOW {
+            window.push(answer);
         } else {
-            self.window[window_index(self.next)] = answer;
+            window[window_index(self.next)] = answer;
         }
         self.next = self.next.next();
+    }
+
+    /// A copy that has the window in common with this one until the next answer.
+    fn share(&mut self) -> Self {
+        Self { window: self.window.share(), ..*self }
     }
 }
 
@@ -351,29 +358,16 @@ impl Sessions {
 
     /// All, by id.
     fn in_order(&self) -> Vec<&Session> {
-        let mut all: Vec<&Session> = self.slots.iter().flatten().collect();
-        all.sort_unstable_by_key(|session| session.id);
-        all
+        in_order(self.slots.iter().flatten())
     }
 
     pub(crate) fn encode(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
-        Writer(buffer).u32(u32::try_from(self.index.len()).expect("there are at most SESSIONS_MAX sessions"));
-        for session in self.in_order() {
-            let Session { id, account, token, last_used, next, window: _ } = session;
-            let w = &mut Writer(buffer);
-            id.put(w);
-            account.put(w);
-            w.u64(*token);
-            last_used.put(w);
-            next.put(w);
-            // As many answers as `next` implies.
-            for Answer { log_index, rejected, content } in session.answers() {
-                log_index.put(w);
-                w.u16(rejected.map_or(0, RejectReason::number));
-                content.put(w);
-            }
-            flush(buffer);
-        }
+        encode(&self.in_order(), buffer, flush);
+    }
+
+    /// Keeps them as they are, to be encoded elsewhere: O(sessions), and at the next answer of each a copy of its window.
+    pub(crate) fn freeze(&mut self) -> FrozenSessions {
+        FrozenSessions(self.slots.iter_mut().flatten().map(Session::share).collect())
     }
 
     /// The sessions that [`Self::encode`] gave, of a venue of so many accounts after that entry.
@@ -430,6 +424,43 @@ impl Sessions {
     }
 }
 
+/// The open sessions at one moment: see [`Sessions::freeze`].
+pub(crate) struct FrozenSessions(Vec<Session>);
+
+impl FrozenSessions {
+    /// The bytes that [`Sessions::encode`] gave then.
+    pub(crate) fn encode(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+        encode(&in_order(self.0.iter()), buffer, flush);
+    }
+}
+
+/// By id.
+fn in_order<'s>(sessions: impl Iterator<Item = &'s Session>) -> Vec<&'s Session> {
+    let mut all: Vec<&Session> = sessions.collect();
+    all.sort_unstable_by_key(|session| session.id);
+    all
+}
+
+fn encode(sessions: &[&Session], buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+    Writer(buffer).u32(u32::try_from(sessions.len()).expect("there are at most SESSIONS_MAX sessions"));
+    for session in sessions {
+        let Session { id, account, token, last_used, next, window: _ } = session;
+        let w = &mut Writer(buffer);
+        id.put(w);
+        account.put(w);
+        w.u64(*token);
+        last_used.put(w);
+        next.put(w);
+        // As many answers as `next` implies.
+        for Answer { log_index, rejected, content } in session.answers() {
+            log_index.put(w);
+            w.u16(rejected.map_or(0, RejectReason::number));
+            content.put(w);
+        }
+        flush(buffer);
+    }
+}
+
 impl Session {
     /// Whether its answers go with its places, and its uses with its answers.
     fn check(&self) -> Result<(), &'static str> {
@@ -460,19 +491,20 @@ fn decode_session(r: &mut Reader<'_>) -> Result<Session, DecodeError> {
     session.last_used = Wire::get(r)?;
     let next = SessionSeq::get(r)?;
     let remembered = next.0.saturating_sub(1).min(SESSION_WINDOW as u64);
+    let mut window = Vec::new();
     for _ in 0..remembered {
         let log_index = Wire::get(r)?;
         let rejected = match r.u16()? {
             0 => None,
             number => Some(r.checked(RejectReason::from_number(number), "0 (took effect) or a reject reason's number")?),
         };
-        session.window.push(Answer { log_index, rejected, content: Wire::get(r)? });
+        window.push(Answer { log_index, rejected, content: Wire::get(r)? });
     }
     session.next = next;
     // The oldest came first; in a window that has turned it lies elsewhere.
     if remembered > 0 {
-        let oldest_at = window_index(session.remembered_from());
-        session.window.rotate_right(oldest_at);
+        window.rotate_right(window_index(SessionSeq(next.0 - remembered)));
     }
+    session.window = Window::Own(window);
     Ok(session)
 }

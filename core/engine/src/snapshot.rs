@@ -283,10 +283,18 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// What comes between the instruments and batch markets.
-    pub(crate) fn encode_back(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+    fn encode_back(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+        self.encode_before_sessions(buffer, flush);
+        self.sessions.encode(buffer, flush);
+        self.encode_after_sessions(buffer, flush);
+    }
+
+    pub(crate) fn encode_before_sessions(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
         self.encode_cancelling(buffer, flush);
         self.shards.encode(buffer, flush);
-        self.sessions.encode(buffer, flush);
+    }
+
+    pub(crate) fn encode_after_sessions(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
         self.nonces.encode(buffer, flush);
         if self.version.has_names() {
             self.encode_switches(buffer, flush);

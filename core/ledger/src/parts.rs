@@ -1,4 +1,4 @@
-//! A list of something per account, in parts that a copy shares until they change.
+//! A list, of balances or of something else that there is for each account, in parts that a copy shares until they change.
 
 use std::sync::Arc;
 

@@ -377,7 +377,7 @@ mod tests {
         data.offers.push_fill(account, OfferFill { market, sequence, block: 7, sell, buy, sold, bought, time });
         let mut bytes = Vec::new();
         data.snapshot(&mut bytes);
-        let mut going_on = data.clone();
+        let mut going_on = data.share();
         going_on.offers.push_fill(account, OfferFill { market, sequence, block: 8, sell, buy, sold, bought, time });
         going_on.offers.open(AccountId(70), &offer);
         let mut then = Vec::new();

@@ -57,6 +57,12 @@ impl EndedOrders {
         self.newest_first(account).map(|(_, order)| order).find(is_it)
     }
 
+    /// A copy that may be asked for [`EndedOrders::snapshot`] only. It has all records in common with these until they change.
+    #[must_use]
+    pub fn share(&mut self) -> Self {
+        Self(self.0.share())
+    }
+
     /// Appends all of it to a snapshot.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         self.0.snapshot(&mut Writer(out), EndedOrder::encode);

@@ -38,6 +38,12 @@ impl Fills {
         self.0.is_whole(account)
     }
 
+    /// A copy that may be asked for [`Fills::snapshot`] only. It has all records in common with these until they change.
+    #[must_use]
+    pub fn share(&mut self) -> Self {
+        Self(self.0.share())
+    }
+
     /// Appends all of it to a snapshot.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         self.0.snapshot(&mut Writer(out), Fill::encode);

@@ -117,6 +117,15 @@ impl MarketData {
         Self::default()
     }
 
+    /// A copy for a snapshot: a clone that has also the list of accounts' offers in common with this until it changes.
+    #[must_use]
+    pub fn share(&mut self) -> Self {
+        let Self { instruments, by_symbol, entry, time, trade_count, latest_shrunk, batches, offers } = self;
+        let (instruments, by_symbol, batches, offers) = (instruments.clone(), by_symbol.clone(), batches.clone(), offers.share());
+        let (entry, time, trade_count, latest_shrunk) = (*entry, *time, *trade_count, *latest_shrunk);
+        Self { instruments, by_symbol, entry, time, trade_count, latest_shrunk, batches, offers }
+    }
+
     /// All instruments, by id.
     #[must_use]
     pub fn instruments(&self) -> &[InstrumentFeed] {

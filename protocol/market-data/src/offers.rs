@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use walras_ledger::Parts;
 use walras_types::limits::{ASSETS_MAX, BATCH_MARKETS_MAX, TRANSACTION_SEQ_BITS};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, DropReason, RejectReason, TimeNs,
@@ -125,10 +126,11 @@ pub enum OfferChange {
 /// All accounts' offers, and what came of their transactions: 40 bytes for each that stands, each fill and each transaction that is
 /// remembered, and 80 for each account up to the last that had one.
 ///
-/// In parts of some accounts. Copies share each part until either changes it: so a snapshot's copy takes no time.
+/// In parts of some accounts. Copies share each part until either changes it, and a snapshot's copy ([`crate::MarketData::share`]) the list
+/// of them too: so it takes no time.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
-    parts: Vec<Option<Arc<Part>>>,
+    parts: Parts<Option<Arc<Part>>>,
 }
 
 /// Accounts in a part.
@@ -448,6 +450,11 @@ pub struct OfferBytes {
 }
 
 impl Offers {
+    /// A copy that has everything in common with these offers until it changes.
+    pub(crate) fn share(&mut self) -> Self {
+        Self { parts: self.parts.share() }
+    }
+
     fn account(&self, account: AccountId) -> Option<&OfAccount> {
         let part = self.parts.get(account.0 as usize / PART)?.as_ref()?;
         part.get(account.0 as usize % PART)
@@ -465,7 +472,7 @@ impl Offers {
 
     /// Accounts that had an offer, by id.
     fn accounts(&self) -> impl Iterator<Item = (AccountId, &OfAccount)> {
-        let parts = (0_u32..).zip(&self.parts).filter_map(|(number, part)| Some((number * PART as u32, part.as_deref()?)));
+        let parts = (0_u32..).zip(self.parts.iter()).filter_map(|(number, part)| Some((number * PART as u32, part.as_deref()?)));
         parts.flat_map(|(first, part)| (first..).map(AccountId).zip(part))
     }
 
@@ -571,7 +578,7 @@ impl Offers {
     /// What they take, but for the allocator's own.
     #[must_use]
     pub fn bytes(&self) -> OfferBytes {
-        let mut bytes = OfferBytes { standing: 0, accounts: self.parts.capacity() * size_of::<Option<Arc<Part>>>() };
+        let mut bytes = OfferBytes { standing: 0, accounts: self.parts.bytes() };
         for (_, of) in self.accounts() {
             bytes.standing += of.standing.capacity() * size_of::<Standing>();
             bytes.accounts += size_of::<OfAccount>() + of.fills.capacity() * size_of::<Filled>();

@@ -1,10 +1,12 @@
 //! The last records of each account, bounded for each account and over all of them.
 //!
-//! In pieces: a clone shares them until either changes, and an addition copies one piece at most, however many records there are.
+//! In pieces: a clone shares them until either changes, and an addition copies one piece at most, however many records there are. A
+//! snapshot's copy ([`Recent::share`]) shares the list of accounts too, in parts.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use walras_ledger::Parts;
 use walras_types::AccountId;
 use walras_wire::DecodeError;
 use walras_wire::codec::{Reader, Wire, Writer};
@@ -27,10 +29,18 @@ pub(crate) struct Bounds {
 #[derive(Clone, Debug)]
 pub(crate) struct Recent<T> {
     bounds: Bounds,
-    accounts: BTreeMap<AccountId, Arc<OfAccount<T>>>,
+    accounts: Accounts<T>,
     /// Each account that has records, with a place that is not after its oldest record.
     oldest: BTreeSet<(RecordId, AccountId)>,
     count: usize,
+}
+
+/// All accounts that ever had a record.
+#[derive(Clone, Debug)]
+struct Accounts<T> {
+    places: BTreeMap<AccountId, usize>,
+    /// In the order of their first records.
+    all: Parts<(AccountId, Arc<OfAccount<T>>)>,
 }
 
 /// Those of one account.
@@ -48,6 +58,35 @@ struct OfAccount<T> {
 impl<T> Default for OfAccount<T> {
     fn default() -> Self {
         Self { pieces: VecDeque::new(), dropped: 0, count: 0, forgotten: 0 }
+    }
+}
+
+impl<T> Default for Accounts<T> {
+    fn default() -> Self {
+        Self { places: BTreeMap::new(), all: Parts::default() }
+    }
+}
+
+impl<T: Copy> Accounts<T> {
+    fn get(&self, account: AccountId) -> Option<&OfAccount<T>> {
+        Some(&self.all[*self.places.get(&account)?].1)
+    }
+
+    /// An account, to change it.
+    fn get_mut(&mut self, account: AccountId) -> &mut OfAccount<T> {
+        let Self { places, all } = self;
+        let place = *places.entry(account).or_insert_with(|| {
+            all.push((account, Arc::default()));
+            all.len() - 1
+        });
+        Arc::make_mut(&mut all[place].1)
+    }
+
+    /// By id.
+    fn in_order(&self) -> Vec<&(AccountId, Arc<OfAccount<T>>)> {
+        let mut all: Vec<_> = self.all.iter().collect();
+        all.sort_unstable_by_key(|(account, _)| *account);
+        all
     }
 }
 
@@ -92,12 +131,18 @@ impl<T: Copy> OfAccount<T> {
 
 impl<T: Copy> Recent<T> {
     pub(crate) fn new(bounds: Bounds) -> Self {
-        Self { bounds, accounts: BTreeMap::new(), oldest: BTreeSet::new(), count: 0 }
+        Self { bounds, accounts: Accounts::default(), oldest: BTreeSet::new(), count: 0 }
+    }
+
+    /// A copy for a snapshot, without what follows from the rest: it may be asked for [`Self::snapshot`] only.
+    pub(crate) fn share(&mut self) -> Self {
+        let accounts = Accounts { places: BTreeMap::new(), all: self.accounts.all.share() };
+        Self { bounds: self.bounds, accounts, oldest: BTreeSet::new(), count: self.count }
     }
 
     /// Adds a record, the account's newest. One that is not after all that the account has is left out.
     pub(crate) fn push(&mut self, account: AccountId, id: RecordId, record: T) {
-        let of_account = Arc::make_mut(self.accounts.entry(account).or_default());
+        let of_account = self.accounts.get_mut(account);
         if of_account.newest().is_some_and(|newest| newest >= id) {
             return;
         }
@@ -117,10 +162,10 @@ impl<T: Copy> Recent<T> {
 
     fn drop_oldest_of_all(&mut self) {
         while let Some((place, account)) = self.oldest.pop_first() {
-            let Some(of_account) = self.accounts.get_mut(&account) else { continue };
-            let Some(oldest) = of_account.oldest() else { continue };
+            let Some(&at) = self.accounts.places.get(&account) else { continue };
+            let Some(oldest) = self.accounts.all[at].1.oldest() else { continue };
             if oldest == place {
-                let of_account = Arc::make_mut(of_account);
+                let of_account = Arc::make_mut(&mut self.accounts.all[at].1);
                 of_account.drop_oldest();
                 self.count -= 1;
                 self.oldest.extend(of_account.oldest().map(|next| (next, account)));
@@ -133,18 +178,18 @@ impl<T: Copy> Recent<T> {
 
     /// An account's records, newest first.
     pub(crate) fn newest_first(&self, account: AccountId) -> impl Iterator<Item = &(RecordId, T)> {
-        self.accounts.get(&account).into_iter().flat_map(|of_account| of_account.iter().rev())
+        self.accounts.get(account).into_iter().flat_map(|of_account| of_account.iter().rev())
     }
 
     /// Whether all that the account ever had is here.
     pub(crate) fn is_whole(&self, account: AccountId) -> bool {
-        self.accounts.get(&account).is_none_or(|of_account| of_account.forgotten == 0)
+        self.accounts.get(account).is_none_or(|of_account| of_account.forgotten == 0)
     }
 
     /// Appends all of it to a snapshot.
     pub(crate) fn snapshot(&self, w: &mut Writer<'_>, put: impl Fn(&T, &mut Vec<u8>)) {
-        w.u32(u32::try_from(self.accounts.len()).expect("accounts are numbered in 32 bits"));
-        for (account, of_account) in &self.accounts {
+        w.u32(u32::try_from(self.accounts.all.len()).expect("accounts are numbered in 32 bits"));
+        for (account, of_account) in self.accounts.in_order() {
             account.put(w);
             w.u64(of_account.forgotten);
             w.u32(u32::try_from(of_account.count).expect("at most the bound"));
@@ -162,10 +207,10 @@ impl<T: Copy> Recent<T> {
         r: &mut Reader<'_>,
         get: impl Fn(&mut Reader<'_>) -> Result<T, DecodeError>,
     ) -> Result<Self, DecodeError> {
-        let mut all = Self::new(bounds);
+        let (mut all, mut last) = (Self::new(bounds), None);
         for _ in 0..r.u32()? {
             let account = AccountId::get(r)?;
-            if all.accounts.last_key_value().is_some_and(|(last, _)| account <= *last) {
+            if last.replace(account).is_some_and(|last| account <= last) {
                 return Err(r.expected("an account above the one before"));
             }
             let forgotten = r.u64()?;
@@ -173,7 +218,7 @@ impl<T: Copy> Recent<T> {
             if count > bounds.per_account || (count as u64 | forgotten) == 0 || all.count + count > bounds.total {
                 return Err(r.expected("as many records as are kept of an account"));
             }
-            all.accounts.insert(account, Arc::new(OfAccount { forgotten, ..OfAccount::default() }));
+            all.accounts.get_mut(account).forgotten = forgotten;
             for _ in 0..count {
                 let id = RecordId { log_index: Wire::get(r)?, number: r.u32()? };
                 let record = get(r)?;
@@ -191,9 +236,9 @@ impl<T: Copy> Recent<T> {
 /// However they lie in pieces.
 impl<T: Copy + PartialEq> PartialEq for Recent<T> {
     fn eq(&self, other: &Self) -> bool {
-        let same = |a: &Arc<OfAccount<T>>, b: &Arc<OfAccount<T>>| a.forgotten == b.forgotten && a.iter().eq(b.iter());
-        self.accounts.len() == other.accounts.len()
-            && self.accounts.iter().zip(&other.accounts).all(|((a, of_a), (b, of_b))| a == b && same(of_a, of_b))
+        let same = |a: &OfAccount<T>, b: &OfAccount<T>| a.forgotten == b.forgotten && a.iter().eq(b.iter());
+        let [own, others] = [self, other].map(|recent| recent.accounts.in_order());
+        own.len() == others.len() && own.iter().zip(&others).all(|((a, of_a), (b, of_b))| a == b && same(of_a, of_b))
     }
 }
 
@@ -226,7 +271,11 @@ mod tests {
 
         /// The naive model keeps all records in one list, and counts.
         #[test]
-        fn the_newest_stay_and_the_oldest_of_all_go_first(accounts in prop::collection::vec(0_u32..6, 0..1_500), cut in 0_usize..1_500) {
+        fn the_newest_stay_and_the_oldest_of_all_go_first(
+            accounts in prop::collection::vec(0_u32..6, 0..1_500),
+            cut in 0_usize..1_500,
+            is_restored in any::<bool>(),
+        ) {
             let mut recent = Recent::new(BOUNDS);
             let mut model: Vec<(RecordId, AccountId, u64)> = Vec::new();
             let mut kept = None;
@@ -245,8 +294,10 @@ mod tests {
                     model.remove(0);
                 }
                 if at == cut {
-                    kept = Some((recent.clone(), bytes_of(&recent)));
-                    recent = restore(&bytes_of(&recent)).unwrap();
+                    kept = Some(([recent.clone(), recent.share()], bytes_of(&recent)));
+                    if is_restored {
+                        recent = restore(&bytes_of(&recent)).unwrap();
+                    }
                 }
             }
             for account in (0..6).map(AccountId) {
@@ -254,7 +305,7 @@ mod tests {
                 prop_assert_eq!(recent.newest_first(account).copied().collect::<Vec<_>>(), expected);
             }
             if let Some((kept, bytes)) = kept {
-                prop_assert!(bytes_of(&kept) == bytes, "a clone stays what it was");
+                prop_assert!(kept.iter().all(|kept| bytes_of(kept) == bytes), "copies stay what they were");
             }
             let bytes = bytes_of(&recent);
             prop_assert_eq!(restore(&bytes), Ok(recent));

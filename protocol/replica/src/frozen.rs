@@ -18,8 +18,8 @@ pub type WritePart = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
 
 impl FrozenState {
     /// Keeps what is large by copying or sharing it.
-    pub fn new(engine: &mut Engine, market: &MarketData, others: Vec<WritePart>) -> Self {
-        Self { version: engine.version(), engine: engine.freeze(), market: market.clone(), others }
+    pub fn new(engine: &mut Engine, market: &mut MarketData, others: Vec<WritePart>) -> Self {
+        Self { version: engine.version(), engine: engine.freeze(), market: market.share(), others }
     }
 
     /// The parts one after the other, each behind its length.

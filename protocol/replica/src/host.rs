@@ -381,7 +381,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         }
         self.writing += 1;
         self.probe.freezes();
-        let state = Box::new(State::freeze(engine, &self.derived, &self.reports));
+        let state = Box::new(State::freeze(engine, &mut self.derived, &mut self.reports));
         self.probe.frozen();
         self.effects.push(Effect::Snapshot { meta, state });
     }

@@ -135,9 +135,9 @@ impl State {
 
     /// As it is now, to be made into a snapshot's bytes.
     #[must_use]
-    pub fn freeze(engine: &mut Engine, derived: &Derived, reports: &Reports) -> FrozenState {
-        let (fills, histories, reports) = (derived.fills.clone(), derived.histories.clone(), reports.clone());
-        let (ended, feed) = (derived.ended.clone(), derived.feed.clone());
+    pub fn freeze(engine: &mut Engine, derived: &mut Derived, reports: &mut Reports) -> FrozenState {
+        let (fills, ended, reports) = (derived.fills.share(), derived.ended.share(), reports.share());
+        let (histories, feed) = (derived.histories.clone(), derived.feed.clone());
         let others: Vec<crate::frozen::WritePart> = vec![
             Box::new(move |out| fills.snapshot(out)),
             Box::new(move |out| reports.snapshot(out)),
@@ -146,7 +146,7 @@ impl State {
             Box::new(move |out| ended.snapshot(out)),
             Box::new(|out| out.extend_from_slice(&NO_SWITCHES)),
         ];
-        FrozenState::new(engine, &derived.market, others)
+        FrozenState::new(engine, &mut derived.market, others)
     }
 
     /// What of a snapshot's bytes an archive needs that goes on from it.
@@ -278,11 +278,11 @@ mod tests {
     #[test]
     fn snapshots_of_the_versions_before_hold_less() {
         let settings = ReportSettings::default();
-        let State { mut engine, mut derived, reports } = State::genesis(settings);
-        let none = State::freeze(&mut engine, &derived, &reports).encode();
+        let State { mut engine, mut derived, mut reports } = State::genesis(settings);
+        let none = State::freeze(&mut engine, &mut derived, &mut reports).encode();
         enter(&mut derived, 9, None);
         enter(&mut derived, 10, Some(9));
-        let bytes = State::freeze(&mut engine, &derived, &reports).encode();
+        let bytes = State::freeze(&mut engine, &mut derived, &mut reports).encode();
         let with = State::decode(&bytes, settings).unwrap().derived;
         assert_eq!(with.histories.get(OrderId(10)).map(|history| history.entered), Some(TimeNs(10)));
         assert_eq!((with.ended.newest_first(AccountId(0)).count(), &with.ended), (1, &derived.ended));
@@ -324,9 +324,9 @@ mod tests {
                 let (log_index, time) = (LogIndex(log_index), TimeNs(log_index));
                 state.apply(&Entry { log_index, time, ordinal: None, key: None, nonce: None, content: command.into() }).unwrap();
             }
-            let State { mut engine, derived, reports } = state;
+            let State { mut engine, mut derived, mut reports } = state;
             assert_eq!(reports.report_seq(AccountId(0)), 2, "it is there, and there is no such instrument");
-            let bytes = State::freeze(&mut engine, &derived, &reports).encode();
+            let bytes = State::freeze(&mut engine, &mut derived, &mut reports).encode();
             assert!(State::decode(&bytes, settings).is_ok());
             let parts = parts(&bytes);
             (parts[1][7], parts[3][..2].to_vec())
@@ -337,14 +337,14 @@ mod tests {
     #[test]
     fn the_feed_is_a_part_of_snapshots_where_it_is_published() {
         let settings = ReportSettings::default();
-        let State { mut engine, mut derived, reports } = State::genesis(settings);
+        let State { mut engine, mut derived, mut reports } = State::genesis(settings);
         derived.feed = Some(Publisher::new(walras_feed::publisher::Views::ALL));
-        let with = State::freeze(&mut engine, &derived, &reports).encode();
+        let with = State::freeze(&mut engine, &mut derived, &mut reports).encode();
         assert!(State::decode(&with, settings).unwrap().derived.feed.is_some());
         let before = joined(&parts(&with)[..6]);
         assert!(State::decode(&before, settings).unwrap().derived.feed.is_some(), "in the version before too");
         derived.feed = None;
-        let without = State::freeze(&mut engine, &derived, &reports).encode();
+        let without = State::freeze(&mut engine, &mut derived, &mut reports).encode();
         assert!(State::decode(&without, settings).unwrap().derived.feed.is_none());
         let mut cut = parts(&with);
         cut[5] = &cut[5][..cut[5].len() - 1];

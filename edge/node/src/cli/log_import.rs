@@ -146,7 +146,7 @@ pub(super) fn write(dir: &Path, state: &mut State, identity: Identity, options: 
     let mut opened = ReplicaLog::open(RealDisk, dir, identity, options).map_err(|e| failed(&e))?;
     let LogIndex(last) = state.engine.last_applied();
     let meta = SnapshotMeta { slot: Slot(last.max(1)), term, log_index: LogIndex(last), members };
-    let bytes = State::freeze(&mut state.engine, &state.derived, &state.reports).encode();
+    let bytes = State::freeze(&mut state.engine, &mut state.derived, &mut state.reports).encode();
     let written = opened.snapshots.begin(meta.clone()).and_then(|mut writer| {
         writer.append(&bytes)?;
         writer.finish()

@@ -69,8 +69,8 @@ pub struct Recovered {
 
 /// Restores a snapshot's state and saves it again. A snapshot that restores gives its own bytes: one state has one encoding.
 pub fn snapshot_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let State { mut engine, derived, reports } = State::decode(bytes, ReportSettings::default())?;
-    Ok(State::freeze(&mut engine, &derived, &reports).encode())
+    let State { mut engine, mut derived, mut reports } = State::decode(bytes, ReportSettings::default())?;
+    Ok(State::freeze(&mut engine, &mut derived, &mut reports).encode())
 }
 
 /// How the log of a venue is laid out.

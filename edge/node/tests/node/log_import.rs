@@ -41,7 +41,7 @@ fn old_folder(dir: &Path, snapshot_at: Option<usize>) -> Engine {
         if snapshot_at == Some(place as usize) {
             let mut store = SnapshotStore::open(RealDisk, &dir.join("snapshots"), owner).unwrap();
             let fills = fills_of_then(&engine, &derived.fills);
-            let state = FrozenState::new(&mut engine, &derived.market, vec![Box::new(move |out| out.extend(fills))]);
+            let state = FrozenState::new(&mut engine, &mut derived.market, vec![Box::new(move |out| out.extend(fills))]);
             store.write(LogIndex(place), &state.encode()).unwrap();
         }
     }

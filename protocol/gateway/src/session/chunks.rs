@@ -1,10 +1,12 @@
 //! Encoded reports in pieces of a few thousand bytes. A piece belongs to one account and is dropped as a whole. It links to its
 //! account's next piece and to its neighbours in the order in which all pieces were begun.
 //!
-//! Clones share pieces, so a clone costs a word or two per piece. The first write to a shared piece copies it.
+//! Clones share pieces, and a snapshot's copy ([`Chunks::share`]) even the list of them, in parts. The first write to a shared piece copies
+//! it, and the first to a shared part of the list that part.
 
 use std::sync::Arc;
 
+use walras_ledger::Parts;
 use walras_types::{AccountId, ClientOrderName, LogIndex, TimeNs};
 
 /// A piece of at least this many bytes is full: the next report begins another one.
@@ -53,7 +55,7 @@ pub(super) struct Dropped {
 /// The pieces of all accounts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunks {
-    slab: Vec<Piece>,
+    slab: Parts<Piece>,
     free: Vec<u32>,
     oldest: Option<u32>,
     newest: Option<u32>,
@@ -61,6 +63,12 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
+    /// A copy that has the pieces in common with these until they change.
+    pub(super) fn share(&mut self) -> Self {
+        let Self { slab, free, oldest, newest, bytes } = self;
+        Self { slab: slab.share(), free: free.clone(), oldest: *oldest, newest: *newest, bytes: *bytes }
+    }
+
     /// Total bytes of all pieces.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use walras_ledger::Parts;
 use walras_types::{AccountId, ClientOrderName, LogIndex, OrderId, Side, TimeNs};
 use walras_wire::order_entry::{Filled, Report, TradeRole, encode_filled};
 use walras_wire::{AccountEvent, Event, OrderEvent, Resting, SessionEvent, TradeParty, Traded, encode_event};
@@ -63,7 +64,7 @@ pub(super) struct AccountReports {
 pub struct Reports {
     pub(super) settings: ReportSettings,
     /// Indexed by account number; an entry exists once the account is created.
-    pub(super) accounts: Vec<AccountReports>,
+    pub(super) accounts: Parts<AccountReports>,
     pub(super) chunks: Chunks,
     /// The owner of each open iceberg: a `Replenished` event does not name the account.
     pub(super) icebergs: BTreeMap<OrderId, AccountId>,
@@ -82,7 +83,7 @@ impl Reports {
     pub fn new(settings: ReportSettings) -> Self {
         Self {
             settings,
-            accounts: Vec::new(),
+            accounts: Parts::default(),
             chunks: Chunks::default(),
             icebergs: BTreeMap::new(),
             has_names: false,
@@ -90,6 +91,16 @@ impl Reports {
             incoming: None,
             scratch: Vec::new(),
         }
+    }
+
+    /// A copy for a snapshot. It has everything that there is for each account in common with these reports until it changes; what is
+    /// copied at once is icebergs and the places of pieces that were dropped.
+    #[must_use]
+    pub fn share(&mut self) -> Self {
+        let Self { settings, accounts, chunks, icebergs, has_names, entry, incoming, scratch: _ } = self;
+        let (accounts, chunks, icebergs) = (accounts.share(), chunks.share(), icebergs.clone());
+        let (settings, has_names, entry, incoming) = (*settings, *has_names, *entry, *incoming);
+        Self { settings, accounts, chunks, icebergs, has_names, entry, incoming, scratch: Vec::new() }
     }
 
     /// How many reports are retained.

@@ -31,7 +31,7 @@ impl Reports {
         let w = &mut Writer(buffer);
         w.u16(if self.has_names { WITH_NAMES } else { WITHOUT_NAMES });
         w.u32(count(self.accounts.len()));
-        for account in &self.accounts {
+        for account in self.accounts.iter() {
             w.u64(account.report_seq);
         }
         w.u32(count(self.chunks.pieces().count()));

@@ -5,10 +5,12 @@ use std::ops::Range;
 use proptest::prelude::*;
 use walras_engine::versions::OLDEST;
 use walras_engine::{Engine, RestoreError};
+use walras_types::limits::SESSION_WINDOW;
 use walras_types::*;
 use walras_wire::*;
 
 use super::{idle, next, open, opened, snapshot, venue};
+use crate::venue::Venue;
 
 /// A session's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,4 +227,34 @@ fn slots_do_not_show() {
         assert_eq!(venue.apply(open(Some(2), token)), events);
     }
     assert_eq!(restored.state_hash(), venue.engine.state_hash());
+}
+
+/// A state that is kept has the answers of then, in windows that have turned and in others, whatever the sessions do next.
+#[test]
+fn kept_states_have_the_answers_of_then() {
+    let mut venue = venue();
+    let [long, short, gone] = [(0, 1), (1, 1), (1, 2)].map(|(account, token)| opened(&mut venue, Some(account), token));
+    let answer = |venue: &mut Venue, session, account, times: usize| {
+        for _ in 0..times {
+            let ordinal = next(&venue.engine, session);
+            venue.apply_numbered(ordinal, idle(account));
+        }
+    };
+    answer(&mut venue, long, 0, SESSION_WINDOW + 3);
+    answer(&mut venue, short, 1, 2);
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        kept.push((venue.engine.freeze(), snapshot(&venue.engine)));
+        answer(&mut venue, long, 0, 2);
+        answer(&mut venue, short, 1, 1);
+    }
+    venue.apply(super::close(gone));
+    opened(&mut venue, Some(2), 1);
+    for (frozen, then) in kept {
+        let mut bytes = Vec::new();
+        frozen.snapshot(&mut bytes);
+        assert!(bytes == then);
+    }
+    let bytes = snapshot(&venue.engine);
+    assert_eq!(snapshot(&Engine::restore(&bytes).unwrap()), bytes);
 }
