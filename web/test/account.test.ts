@@ -103,15 +103,18 @@ test("what became of orders is remembered, as it came, newest first", () => {
 test("another trigger is an amendment, but that of a trailing stop moves by itself", () => {
   const account = new Account(() => 7n);
   const stop = (id: string, type: Order["type"]): Order => ({ ...order(id), side: "sell", type, price: null, trigger: "9.00" });
-  account.apply({ type: "account", kind: "snapshot", orders: [stop("1", "stop"), stop("2", "trailing_stop")], balances: [] });
+  const orders = [stop("1", "stop"), stop("2", "trailing_stop"), { ...stop("3", "stop_limit"), price: "8.90" }];
+  account.apply({ type: "account", kind: "snapshot", orders, balances: [] });
   account.apply({
     type: "account", kind: "update", order_updates: [
       { ...stop("1", "stop"), trigger: "8.50", status: "waiting_trigger" },
       { ...stop("2", "trailing_stop"), trigger: "9.50", status: "waiting_trigger" },
+      { ...stop("3", "stop_limit"), price: "8.40", trigger: "8.50", status: "waiting_trigger" },
     ],
   });
-  assert.deepEqual(account.history.events.value.map(({ what }) => what), ["Amended from 9.00"]);
-  assert.deepEqual([...account.orders.value.values()].map(({ trigger }) => trigger), ["8.50", "9.50"]);
+  const whats = account.history.events.value.map(({ what }) => what);
+  assert.deepEqual(whats, ["Amended from 8.90 (limit), from 9.00 (trigger)", "Amended from 9.00 (trigger)"]);
+  assert.deepEqual([...account.orders.value.values()].map(({ trigger }) => trigger), ["8.50", "9.50", "8.50"]);
 });
 
 test("exits wait for their entry until it trades, and are by themselves once it is gone", () => {

@@ -72,6 +72,7 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("indicators are drawn, read out, and kept", [WIDE], drawsIndicators);
   await at("an order is dragged to another price on the chart", [WIDE], dragsOrders);
   await at("a stop without a limit is dragged to another trigger on the chart, and a trailing one is not", [WIDE], dragsStops);
+  await at("trigger and limit of a stop-limit are dragged, each by its line", [WIDE], dragsStopLimits);
   await at("a size is given in the quote asset", [WIDE], sizesInQuote);
   await at("every order is asked about where that is chosen", [WIDE], asksAlways, { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' });
   await at("an order has a take-profit and a stop-loss", SIZES, entersBracket, { init: COUNTS_SHIFTS, errors: /409 \(Conflict\)/ });
@@ -282,6 +283,7 @@ async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promis
   await page.keyboard.press("Escape");
   await page.mouse.up();
   assert.equal(venue.market("BTC-USD").book.ordersOf(1)[0]?.price, after);
+  await scrollsChart(page);
   await page.fill("#ticket-price", "40000");
   await enter(page, "b", "0.01");
   await page.keyboard.press("Enter");
@@ -297,10 +299,7 @@ async function dragsStops({ page }: Watched, { venue }: Running): Promise<void> 
   await page.locator('#chart-plot[data-own-lines="1"]').waitFor();
   const before = stop();
   assert.ok(before > 0n);
-  const { x, y } = await findLine(page);
-  await page.mouse.down();
-  await page.mouse.move(x, y + 12, { steps: 3 });
-  await page.mouse.up();
+  await dragLine(page, "above");
   await until("the venue has the new trigger", async () => stop() < before);
   assert.equal(book.ordersOf(1)[0]?.price, null, "it has no limit as before");
   await page.getByText("Your order was moved").waitFor();
@@ -324,16 +323,86 @@ async function dragsStops({ page }: Watched, { venue }: Running): Promise<void> 
   assert.equal(await lineAt(page), null);
 }
 
-async function lowestBid(page: Page): Promise<string> {
+async function dragsStopLimits({ page, shoot }: Watched, { venue }: Running): Promise<void> {
+  const { book } = venue.market("BTC-USD");
+  const own = (): { trigger: bigint; price: bigint } => {
+    const [order] = book.ordersOf(1);
+    return { trigger: order?.trigger ?? 0n, price: order?.price ?? 0n };
+  };
+  const bids = await bidsOf(page);
+  await page.locator("#kind").selectOption("stop_limit");
+  await page.fill("#ticket-trigger", bids[Math.floor(bids.length / 2)] ?? "");
+  await page.fill("#ticket-price", bids.at(-1) ?? "");
+  await enter(page, "s", "0.02");
+  await page.locator('#chart-plot[data-own-lines="2"]').waitFor();
+  const before = own();
+  assert.ok(before.trigger > before.price && before.price > 0n);
+  await shoot("stop-limit-lines");
+  await dragLine(page, "above");
+  await until("the venue has the new trigger", async () => own().trigger < before.trigger);
+  assert.equal(own().price, before.price, "the limit is where it was");
+  await page.getByText("(trigger): from").waitFor();
+  // By keyboard, in the order's row.
+  await page.locator("#orders-table tbody button", { hasText: "Amend" }).click();
+  assert.deepEqual(await page.locator("#orders-table .amend label").allTextContents(), ["Trigger", "Price", "Open"]);
+  const field = page.locator("#orders-table tbody input").first();
+  await field.fill(formatUnits(before.trigger, 2));
+  await field.press("Enter");
+  await until("the trigger is where it was", async () => own().trigger === before.trigger);
+  await dragLine(page, "below");
+  await until("the venue has the new limit", async () => own().price < before.price);
+  assert.equal(own().trigger, before.trigger, "the trigger is where it was");
+  await page.getByText("(limit): from").waitFor();
+  await choose(page, "input[name=orders-shown][value=history]");
+  await until("the history says which price was amended", async () => {
+    const whats = (await page.locator("#history-table td.what").allTextContents()).filter((what) => what.startsWith("Amended from"));
+    return whats.map((what) => /\((\w+)\)$/.exec(what)?.[1]).join() === "limit,trigger,trigger";
+  });
+}
+
+/** Earlier candles come into sight where the chart is dragged by no line. */
+async function scrollsChart(page: Page): Promise<void> {
+  const box = await page.locator("#chart-plot").boundingBox();
+  assert.ok(box);
+  const [x, y] = [box.x + 200, box.y + 20];
+  const readAt = async (): Promise<string> => {
+    await page.mouse.move(x, y);
+    return text(page, "#candle-readout span");
+  };
+  await page.mouse.move(0, 0);
+  const newest = await text(page, "#candle-readout span");
+  await until("the candle at the pointer is read out", async () => (await readAt()) !== newest);
+  const before = await readAt();
+  await page.mouse.down();
+  await page.mouse.move(x + 80, y, { steps: 4 });
+  await page.mouse.up();
+  await until("another candle is there", async () => (await readAt()) !== before);
+}
+
+async function bidsOf(page: Page): Promise<string[]> {
   const bids = page.locator("#book-table tbody tr[data-side=buy]");
-  return (await bids.evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""))).at(-1) ?? "";
+  return bids.evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""));
+}
+
+async function lowestBid(page: Page): Promise<string> {
+  return (await bidsOf(page)).at(-1) ?? "";
+}
+
+type From = "above" | "below";
+
+/** Drags the first line from there on to a lower price. */
+async function dragLine(page: Page, from: From): Promise<void> {
+  const { x, y } = await findLine(page, from);
+  await page.mouse.down();
+  await page.mouse.move(x, y + 12, { steps: 3 });
+  await page.mouse.up();
 }
 
 /** Where an order's line lies on the chart: the pointer becomes a grip there. The scale follows the price, so it is looked for again. */
-async function findLine(page: Page): Promise<{ x: number; y: number }> {
+async function findLine(page: Page, from: From = "above"): Promise<{ x: number; y: number }> {
   const found: { x: number; y: number }[] = [];
   await until("an order's line is found on the chart", async () => {
-    const at = await lineAt(page);
+    const at = await lineAt(page, from);
     if (at !== null) found.push(at);
     return at !== null;
   });
@@ -342,11 +411,12 @@ async function findLine(page: Page): Promise<{ x: number; y: number }> {
   return line;
 }
 
-async function lineAt(page: Page): Promise<{ x: number; y: number } | null> {
+async function lineAt(page: Page, from: From = "above"): Promise<{ x: number; y: number } | null> {
   const box = await page.locator("#chart-plot").boundingBox();
   assert.ok(box);
   const x = box.x + 200;
-  for (let y = box.y + 4; y < box.y + box.height; y += 4) {
+  for (let down = 4; down < box.height; down += 4) {
+    const y = box.y + (from === "above" ? down : box.height - down);
     await page.mouse.move(x, y);
     if (await page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"))) return { x, y };
   }

@@ -11,7 +11,7 @@ import { atMostEvery } from "../base/signal.ts";
 import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
-import { drawOwn } from "./chart-own.ts";
+import { drawOwn, SCROLL } from "./chart-own.ts";
 import { drawStudies, isAnyStudyOn, studies, studiesMenu } from "./chart-studies.ts";
 import { type Palette, palette } from "./theme.ts";
 
@@ -35,7 +35,7 @@ export function candlesView(venue: Venue): void {
 
   // The logo would inject a style element, which `default-src 'self'` refuses: it must be off from the first moment. The page's foot
   // carries the attribution instead.
-  const chart = createChart(host, { autoSize: true, layout: { attributionLogo: false }, handleScroll: { vertTouchDrag: false } });
+  const chart = createChart(host, { autoSize: true, layout: { attributionLogo: false }, handleScroll: { ...SCROLL } });
   const series = chart.addSeries(CandlestickSeries);
   const volume = chart.addSeries(HistogramSeries, { priceScaleId: "volume", priceFormat: { type: "volume" }, priceLineVisible: false, lastValueVisible: false });
   chart.priceScale("volume").applyOptions({ scaleMargins: { top: 0.84, bottom: 0 } });

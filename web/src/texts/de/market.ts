@@ -148,8 +148,7 @@ export const market: typeof en = {
     period: (name) => `${name}: Kerzen`,
     own: "Meine Orders und Ausführungen",
     ownTitle:
-      "Ihre offenen Orders als Linien, die sich auf einen anderen Preis ziehen lassen (ein Stop ohne Limit: auf einen anderen " +
-      "Auslöser), und Ihre Ausführungen als Marken",
+      "Ihre offenen Orders als Linien, die sich auf einen anderen Preis oder Auslöser ziehen lassen, und Ihre Ausführungen als Marken",
     dragged: (price) => `Auf ${price} ändern`,
     moved: "Ihre Order wurde geändert",
     movedText: (order, from, to) => `${order}: von ${from} auf ${to}.`,

@@ -158,6 +158,7 @@ export const orders: typeof en = {
     amendLabel: (order) => `Ändern: ${order}`,
     cancel: "Storno",
     cancelLabel: (order) => `Stornieren: ${order}`,
+    labelled: { price: (text) => `${text} (Limit)`, trigger: (text) => `${text} (Auslöser)` },
     newPrice: (order) => `Neuer Preis für: ${order}`,
     newTrigger: (order) => `Neuer Auslöser für: ${order}`,
     newSize: (order) => `Neue offene Menge für: ${order}`,

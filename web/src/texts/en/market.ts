@@ -145,9 +145,7 @@ export const market = {
     atrTitle: "Average true range (Wilder)",
     period: (name: string) => `${name}: candles`,
     own: "My orders and fills",
-    ownTitle:
-      "Your open orders as lines, which can be dragged to another price (a stop without a limit: to another trigger), and your fills " +
-      "as marks",
+    ownTitle: "Your open orders as lines, which you can drag to another price or trigger, and your fills as marks",
     dragged: (price: string) => `Move to ${price}`,
     moved: "Your order was moved",
     movedText: (order: string, from: string, to: string) => `${order}: from ${from} to ${to}.`,

@@ -156,6 +156,8 @@ export const orders = {
     amendLabel: (order: string) => `Amend: ${order}`,
     cancel: "Cancel",
     cancelLabel: (order: string) => `Cancel: ${order}`,
+    /** What is about one price of an order that has two. */
+    labelled: { price: (text: string) => `${text} (limit)`, trigger: (text: string) => `${text} (trigger)` },
     newPrice: (order: string) => `New price of: ${order}`,
     newTrigger: (order: string) => `New trigger of: ${order}`,
     newSize: (order: string) => `New open size of: ${order}`,

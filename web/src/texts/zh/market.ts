@@ -142,7 +142,7 @@ export const market: typeof en = {
     atrTitle: "平均真实波幅（Wilder）",
     period: (name) => `${name}：K线根数`,
     own: "我的委托和成交",
-    ownTitle: "委托显示为可拖动改价的线（无限价的止损单改触发价），成交显示为标记",
+    ownTitle: "委托显示为可拖动改价或改触发价的线，成交显示为标记",
     dragged: (price) => `改到 ${price}`,
     moved: "委托已改价",
     movedText: (order, from, to) => `${order}：从 ${from} 改为 ${to}。`,

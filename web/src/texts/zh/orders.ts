@@ -154,6 +154,7 @@ export const orders: typeof en = {
     amendLabel: (order) => `改单：${order}`,
     cancel: "撤单",
     cancelLabel: (order) => `撤单：${order}`,
+    labelled: { price: (text) => `${text}（限价）`, trigger: (text) => `${text}（触发价）` },
     newPrice: (order) => `新价格：${order}`,
     newTrigger: (order) => `新触发价：${order}`,
     newSize: (order) => `新的未成交数量：${order}`,
