@@ -57,8 +57,8 @@ async function choosesTree(page: Page): Promise<void> {
   await until("the second tree is drawn", async () => (await nodes.count()) === 6 + 3 + 2 + 4 + 20);
   assert.equal(await down.count(), 2, "the relay that does not answer, and the one that forwards nothing");
   assert.match(await text(page, "#tree-out"), /: layer 0, place 0: does not answer; layer 1, place 0: answers and forwards nothing\.$/);
-  assert.match((await down.nth(1).locator("title").textContent()) ?? "", /^Relays 0: answers and forwards nothing: 0 packets/);
-  assert.match((await page.locator("#tree-host svg").getAttribute("aria-label")) ?? "", /Relays 1 2, Relays 2 4, Receivers 20/);
+  assert.match((await down.nth(1).locator("title").textContent()) ?? "", /^Relay, layer 1, place 0: answers and forwards nothing: 0 packets/);
+  assert.match((await page.locator("#tree-host svg").getAttribute("aria-label")) ?? "", /Relay layer 0: 2, Relay layer 1: 4, Receivers 20/);
   // Of both trees: packets late at receivers, and the longer window.
   assert.equal(await text(page, "#network-receivers-late"), "74");
   assert.match((await text(page, "#network-delivered")).replace(/\s/gu, " "), /^150 µs$/);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ClusterGateway, ClusterView } from "walras";
-import { outWords, pictureOf, relayLines, relaysOut, treesOf } from "../src/state/network.ts";
+import { headsOf, nameOf, outWords, pictureOf, relayLines, relaysOut, treesOf } from "../src/state/network.ts";
 import { cluster, muteRelay, relayNode, relayTree, replica, silentRelay } from "./whole.ts";
 
 function clusterOf(gateways: number, layers: number[], lost: number[] = []): ClusterView {
@@ -78,6 +78,18 @@ test("of several trees one is drawn, and each says how many of its relays are do
   assert.deepEqual(drawn, [[3, 3, 6], [3, 2, 4, 6]]);
   assert.deepEqual(pictureOf(of).columns.length, 3, "the first one by default");
   assert.deepEqual(treesOf(clusterOf(0, [])), []);
+});
+
+test("layers are counted as in the table, with leaf gateways and without", () => {
+  for (const gateways of [0, 2]) {
+    const picture = pictureOf(clusterOf(gateways, [2, 4, 6]));
+    const all = ["Replicas 3", "Relay layer 0: 2", "Relay layer 1: 4", "Receivers 6"];
+    assert.deepEqual(headsOf(picture), gateways === 0 ? all : ["Leaf gateways 2", ...all]);
+    assert.deepEqual(picture.columns.slice(-4).map((column) => nameOf(column[1]!)), [
+      "Replica 2", "Relay, layer 0, place 1", "Relay, layer 1, place 1", "Receiver 1",
+    ]);
+  }
+  assert.deepEqual(headsOf(pictureOf(clusterOf(0, [2, 1_000]))).slice(1), ["Relays 2", "Receivers 1\u00a0000"], "a single layer needs no number");
 });
 
 test("a venue without gateways and tree is its replicas", () => {
