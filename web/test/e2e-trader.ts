@@ -228,10 +228,14 @@ async function watchesMarkets({ page, shoot }: Watched, { venue }: Running, { wi
   await page.reload();
   await isReady(page);
   await until("they are kept", showsAll);
-  await page.keyboard.press("i");
-  await page.locator("#market-ETH-USD .star").click();
-  await page.keyboard.press("Escape");
+  // It is one list in all tabs of the browser.
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.locator("#watched-BTC-USD").waitFor();
+  await other.locator("#watch-choose").click();
+  await other.locator("#market-ETH-USD .star").click();
   await until("one is taken off", async () => (await entries.allTextContents()).join().startsWith("BTC/USD") && (await entries.count()) === 1);
+  await other.close();
 }
 
 const INDICATORS = new RegExp([

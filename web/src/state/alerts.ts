@@ -2,7 +2,7 @@
 // nothing of them.
 
 import { parseUnits } from "walras";
-import { isText, Setting } from "../base/settings.ts";
+import { isText, SharedSetting } from "../base/settings.ts";
 import { abs, decimalsOf } from "../base/decimal.ts";
 
 export interface Alert {
@@ -14,7 +14,7 @@ export interface Alert {
 
 export const ALERTS_MAX = 50;
 
-export const alerts = new Setting<Alert[]>("alerts", [], (kept) => (Array.isArray(kept) && kept.every(isAlert) ? kept : null));
+export const alerts = new SharedSetting<Alert[]>("alerts", [], (kept) => (Array.isArray(kept) && kept.every(isAlert) ? kept : null));
 
 function isAlert(kept: unknown): kept is Alert {
   const { symbol, price, when } = (kept ?? {}) as Partial<Record<keyof Alert, unknown>>;
