@@ -100,7 +100,7 @@ async function shows(browser: Browser, fake: Running | null, address: string, ha
   await blur(page);
   await page.keyboard.press("?");
   await page.locator("#help[open]").waitFor();
-  assert.match(await text(page, "#help"), /what being near gives/);
+  assert.match(await text(page, "#help"), /the advantage of being near/);
   await page.keyboard.press("Escape");
   await watched.assertClean();
   await page.context().close();
@@ -143,7 +143,7 @@ async function says(browser: Browser, fake: Running, address: string): Promise<v
   await until("market data is not held", async () => /Not at all/.test(await text(page, "#fair-release")));
   assert.match(await text(page, "#fair-words"), /fair_access\.release/);
   assert.equal(await page.locator("#fair-data").isVisible(), false);
-  assert.match(await row(2), /Its own page tells/);
+  assert.match(await row(2), /See its own page/);
   await watched.assertClean();
   await page.context().close();
   fake.venue.fair = new FakeFair();

@@ -247,7 +247,7 @@ async function warnsOfStops({ page, shoot }: Watched): Promise<void> {
   await page.locator("#kind").selectOption("stop");
   await page.fill("#ticket-trigger", (last - 100).toFixed(2));
   await page.locator("#ticket-trigger-fault.warning").waitFor();
-  assert.match(await text(page, "#ticket-trigger-fault"), /The last trade, .*, is already above it/);
+  assert.match(await text(page, "#ticket-trigger-fault"), /The last trade, .*, is already above this trigger/);
   assert.equal(await page.locator("#ticket-trigger").getAttribute("aria-invalid"), null, "it is no fault");
   await shoot("stop-warning");
   await page.fill("#ticket-trigger", (last + 100).toFixed(2));

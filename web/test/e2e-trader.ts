@@ -491,7 +491,7 @@ async function entersBracket({ page, shoot }: Watched, { venue }: Running, { wid
   await page.fill("#ticket-stopLoss", (last - 1_000).toFixed(2));
   await page.locator("#ticket-stopLoss").press("Enter");
   await until("it stands with its exits", async () =>
-    /^Standing.*follow what it fills: take-profit at [\d .]+, stop-loss at [\d .]+, limit [\d .]+\.$/.test(await answer()));
+    /^Standing.*its exits follow: take-profit at [\d .]+, stop-loss at [\d .]+, limit [\d .]+\.$/.test(await answer()));
   await until("all three are listed", async () => (await rows()).length === 3);
   assert.equal((await rows()).filter((row) => /, waits for its entry$/.test(row)).length, 2, (await rows()).join("\n"));
   await shoot(`bracket-open-${width}`);

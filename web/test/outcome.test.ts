@@ -21,7 +21,7 @@ test("an order's outcome is shown with exact sums", () => {
   assert.equal(say(reply("partially_filled", [["0.300", "10.00"]])), "good: Partly filled, the rest stands. Bought 0.3 of 0.5 BTC at 10.00. Log entry 7.");
   assert.equal(say(reply("resting", [])), "good: Standing in the book. 0.5 BTC wait for the other side. Log entry 7.");
   assert.equal(say(reply("waiting_trigger", [])), "good: Waiting for its trigger. Log entry 7.");
-  assert.equal(say(reply("cancelled", [["0.1", "10.00"]], "unfilled")), "good: Partly filled, the rest cancelled. Bought 0.1 of 0.5 BTC at 10.00. Nothing more stood at a price that fits. Log entry 7.");
+  assert.equal(say(reply("cancelled", [["0.1", "10.00"]], "unfilled")), "good: Partly filled, the rest cancelled. Bought 0.1 of 0.5 BTC at 10.00. No more orders stood at a price that it accepts. Log entry 7.");
   assert.equal(say(reply("cancelled", [], "self_trade")), "plain: Cancelled without a trade. It would have traded with an order of your own. Log entry 7.");
   assert.equal(say(reply("cancelled", [], "some_new_reason")), "plain: Cancelled without a trade. Some new reason. Log entry 7.");
 });

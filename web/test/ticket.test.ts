@@ -64,8 +64,8 @@ test("a take-profit has a trigger on the other side of the market than a stop", 
     [sell.order?.type, sell.order?.trigger, sell.order?.price, sell.warnings.trigger],
     ["take_profit", "31000.00", undefined, undefined],
   );
-  assert.match(check("take_profit", "sell", "29000").warnings.trigger ?? "", /already above it: the venue refuses such a take-profit/);
-  assert.match(check("take_profit_limit", "buy", "31000").warnings.trigger ?? "", /already below it/);
+  assert.match(check("take_profit", "sell", "29000").warnings.trigger ?? "", /already above this trigger: the venue refuses such a take-profit/);
+  assert.match(check("take_profit_limit", "buy", "31000").warnings.trigger ?? "", /already below this trigger/);
   const buy = check("take_profit_limit", "buy", "29000");
   assert.deepEqual([buy.order?.trigger, buy.order?.price !== undefined, buy.warnings.trigger], ["29000.00", true, undefined]);
 });
@@ -100,10 +100,10 @@ test("a stop that the last trade has set off already is warned of, and left to t
     assert.ok(order !== null && Object.keys(faults).length === 0);
     return warnings.trigger?.replaceAll("\u00a0", " ");
   };
-  assert.equal(warned("buy", "48000", 5_000_500n), "The last trade, 50 005.00, is already above it: the venue refuses such a stop.");
-  assert.equal(warned("buy", "50005", 5_000_500n), "The last trade, 50 005.00, is already at it: the venue refuses such a stop.");
+  assert.equal(warned("buy", "48000", 5_000_500n), "The last trade, 50 005.00, is already above this trigger: the venue refuses such a stop.");
+  assert.equal(warned("buy", "50005", 5_000_500n), "The last trade, 50 005.00, is already at this trigger: the venue refuses such a stop.");
   assert.equal(warned("buy", "50005.25", 5_000_500n), undefined);
-  assert.match(warned("sell", "51000", 5_000_500n) ?? "", /already below it/);
+  assert.match(warned("sell", "51000", 5_000_500n) ?? "", /already below this trigger/);
   assert.equal(warned("sell", "50004.75", 5_000_500n), undefined);
   assert.equal(warned("sell", "51000", null), undefined, "where nothing was traded nothing sets it off");
   assert.equal(checkTicket({ ...fields, trigger: "48000" }, units, 0n, 5_000_500n).warnings.trigger, undefined, "a limit order has no trigger");
@@ -173,17 +173,17 @@ test("a limit or market order may have exits, each on its side of the price", ()
 
 test("a wrong exit says so at its field", () => {
   const check = (more: Partial<TicketFields>) => checkTicket({ ...fields, ...more }, units, 0n, 3_080_000n);
-  assert.match(check({ takeProfit: "30711.25" }).faults.takeProfit ?? "", /above its price, 30\s711\.25: write more/u);
-  assert.match(check({ stopLoss: "30800" }).faults.stopLoss ?? "", /below its price, 30\s711\.25: write less/u);
+  assert.match(check({ takeProfit: "30711.25" }).faults.takeProfit ?? "", /above its price, 30\s711\.25: raise it/u);
+  assert.match(check({ stopLoss: "30800" }).faults.stopLoss ?? "", /below its price, 30\s711\.25: lower it/u);
   assert.match(check({ side: "sell", takeProfit: "31000" }).faults.takeProfit ?? "", /below its price/);
   assert.match(check({ side: "sell", stopLoss: "30000" }).faults.stopLoss ?? "", /above its price/);
   assert.match(check({ stopLoss: "29000.1" }).faults.stopLoss ?? "", /0\.25/);
   assert.match(check({ stopLimit: "29000" }).faults.stopLimit ?? "", /needs a stop-loss/);
-  assert.match(check({ takeProfit: "32000", ocoWith: "7" }).faults.takeProfit ?? "", /not linked too/);
+  assert.match(check({ takeProfit: "32000", ocoWith: "7" }).faults.takeProfit ?? "", /cannot also be linked/);
   assert.equal(check({ stopLimit: "29000" }).order, null);
   // What only the venue can decide is warned of.
-  assert.match(check({ takeProfit: "30750" }).warnings.takeProfit ?? "", /already above it: the venue refuses such a take-profit/);
+  assert.match(check({ takeProfit: "30750" }).warnings.takeProfit ?? "", /already above this trigger: the venue refuses such a take-profit/);
   assert.match(check({ stopLoss: "29000", stopLimit: "29500" }).warnings.stopLimit ?? "", /above the stop-loss/);
   const market = check({ kind: "market", timeInForce: "ioc", stopLoss: "30900" });
-  assert.match(market.warnings.stopLoss ?? "", /already below it/);
+  assert.match(market.warnings.stopLoss ?? "", /already below this trigger/);
 });
