@@ -39,7 +39,10 @@ export function removeAlert(alert: Alert): void {
 
 /** Takes those out that this price sets off. */
 export function reached(symbol: string, last: string): Alert[] {
-  const found = alerts.value.filter((alert) => alert.symbol === symbol && (alert.when === "rises" ? compare(last, alert.price) >= 0 : compare(last, alert.price) <= 0));
+  const found = alerts.value.filter((alert) => {
+    const side = alert.symbol === symbol ? compare(last, alert.price) : null;
+    return side !== null && (alert.when === "rises" ? side >= 0 : side <= 0);
+  });
   if (found.length > 0) alerts.value = alerts.value.filter((alert) => !found.includes(alert));
   return found;
 }

@@ -1,4 +1,5 @@
-// The machines of the venue as this replica sees them: replicas, leaf gateways, the relay tree. Asked for once a second while it is looked at.
+// The machines of the venue as this replica sees them: replicas, leaf gateways, the relay tree. Asked for once a second while it is
+// looked at.
 
 import type { ClusterView, FairAccessView, Latency, RelayNode, RelayTree } from "walras";
 import { client } from "../api/client.ts";
@@ -183,7 +184,9 @@ export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluste
   const node = (id: string, kind: Node["kind"], isUp: boolean, label: string): Node =>
     ({ id, kind, isUp, label, layer: null, leads: false, isHere: false, out: null, stands: 1 });
   const leaves = gateways.map(({ gateway, is_linked }) => node(`gateway ${gateway}`, "gateway", is_linked, String(gateway)));
-  const members = replicas.map(({ replica, is_linked }) => ({ ...node(`replica ${replica}`, "replica", is_linked, String(replica)), leads: replica === leader, isHere: replica === me }));
+  const members = replicas.map(({ replica, is_linked }) => ({
+    ...node(`replica ${replica}`, "replica", is_linked, String(replica)), leads: replica === leader, isHere: replica === me,
+  }));
   const relays = new Map((shown?.relays ?? []).map((relay) => [`${relay.layer} ${relay.place}`, relay]));
   const layers = (shown?.layers ?? []).map((count, layer, all) =>
     Array.from({ length: count }, (_, place) => {
@@ -199,7 +202,8 @@ export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluste
   const columns = [leaves, members, ...layers].map(fitted);
   const top = `replica ${leader ?? me}`;
   const edges: Edge[] = [
-    ...gateways.filter(({ stands_below, is_linked }) => stands_below && is_linked).map(({ gateway }) => ({ from: `gateway ${gateway}`, to: `replica ${me}`, kind: "orders" as const, isUp: true })),
+    ...gateways.filter(({ stands_below, is_linked }) => stands_below && is_linked)
+      .map(({ gateway }) => ({ from: `gateway ${gateway}`, to: `replica ${me}`, kind: "orders" as const, isUp: true })),
     ...members.filter(({ id }) => id !== top).map(({ id, isUp }) => ({ from: id, to: top, kind: "cluster" as const, isUp })),
   ];
   const tiers = columns.slice(2);
@@ -213,7 +217,9 @@ export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluste
     });
   });
   const drawn = new Set(columns.flat().map(({ id }) => id));
-  return { columns: columns.filter((column) => column.length > 0), edges: edges.filter(({ from, to }) => drawn.has(from) && drawn.has(to)) };
+  return {
+    columns: columns.filter((column) => column.length > 0), edges: edges.filter(({ from, to }) => drawn.has(from) && drawn.has(to)),
+  };
 }
 
 /** What stands above each column: what it is, and how many. Where relays are in several layers, the layer has its number. Pure. */

@@ -168,7 +168,9 @@ function whatHappened(before: Order | undefined, update: OrderUpdate, hasTraded:
 }
 
 /** What was asked for, in a line. */
-export function eventText({ instrument, side, kind, size, price, trigger }: Pick<OrderEvent, "instrument" | "side" | "kind" | "size" | "price" | "trigger">): string {
+export function eventText(
+  { instrument, side, kind, size, price, trigger }: Pick<OrderEvent, "instrument" | "side" | "kind" | "size" | "price" | "trigger">,
+): string {
   const [base = instrument] = instrument.split(/[/-]/);
   const order = `${sideText(side)} ${size === "" ? "" : `${group(trimZeros(size))} `}${base}`;
   const placed =

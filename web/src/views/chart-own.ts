@@ -1,6 +1,8 @@
 // One's own orders as lines on the chart, which can be dragged to another price or trigger, and one's fills as marks.
 
-import { createSeriesMarkers, type IChartApi, type IPriceLine, type ISeriesApi, LineStyle, type SeriesMarker, type UTCTimestamp } from "lightweight-charts";
+import {
+  createSeriesMarkers, type IChartApi, type IPriceLine, type ISeriesApi, LineStyle, type SeriesMarker, type UTCTimestamp,
+} from "lightweight-charts";
 import { formatUnits, type Order, parseUnits, pathSymbol } from "walras";
 import { trimZeros } from "../base/decimal.ts";
 import { h, setText } from "../base/dom.ts";
@@ -25,6 +27,12 @@ const DRAW_EVERY_MS = 200;
 /** How the chart is scrolled while no order is dragged. All are named: what is left out keeps the value that it had during the drag. */
 export const SCROLL = { horzTouchDrag: true, vertTouchDrag: false, mouseWheel: true, pressedMouseMove: true };
 
+/** Of the candles that are shown, in seconds. */
+interface Times {
+  interval: number;
+  known: ReadonlySet<number>;
+}
+
 interface OwnLine {
   drawn: IPriceLine;
   order: Order;
@@ -38,7 +46,7 @@ export function drawOwn(
   host: HTMLElement,
   chart: IChartApi,
   series: ISeriesApi<"Candlestick">,
-  times: () => { interval: number; known: ReadonlySet<number> },
+  times: () => Times,
 ): () => void {
   const lines = new Map<string, OwnLine>();
   const marks = createSeriesMarkers<UTCTimestamp>(series as never, []);
@@ -176,15 +184,18 @@ export function drawOwn(
   return draw;
 }
 
-function marksOf(venue: Venue, market: Market, { interval, known }: { interval: number; known: ReadonlySet<number> }): SeriesMarker<UTCTimestamp>[] {
+function marksOf(venue: Venue, market: Market, { interval, known }: Times): SeriesMarker<UTCTimestamp>[] {
   const colours = palette.value;
   const fills = venue.account.fills.value.filter((fill) => pathSymbol(fill.instrument) === pathSymbol(market.symbol));
-  const found = fills.slice(0, MARKS_MAX).flatMap((fill) => {
+  const found = fills.slice(0, MARKS_MAX).flatMap((fill): SeriesMarker<UTCTimestamp>[] => {
     const seconds = Number(BigInt(fill.time_ns) / 1_000_000_000n);
     const time = seconds - (seconds % interval);
     if (!known.has(time)) return [];
     const isBuy = fill.side === "buy";
-    return [{ time: time as UTCTimestamp, position: isBuy ? "belowBar" as const : "aboveBar" as const, shape: isBuy ? "arrowUp" as const : "arrowDown" as const, color: isBuy ? colours.bid : colours.ask, size: 1 }];
+    return [{
+      time: time as UTCTimestamp, position: isBuy ? "belowBar" : "aboveBar", shape: isBuy ? "arrowUp" : "arrowDown",
+      color: isBuy ? colours.bid : colours.ask, size: 1,
+    }];
   });
   return found.sort((a, b) => a.time - b.time);
 }

@@ -138,7 +138,8 @@ function linkedText(order: Order, venue: Venue): string {
 }
 
 function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditing: (on: boolean) => void, venue: Venue): void {
-  const [, first, , , actions] = row.cells as unknown as [HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement];
+  type Cell = HTMLTableCellElement;
+  const [, first, , , actions] = row.cells as unknown as [Cell, Cell, Cell, Cell, Cell];
   // While it is amended one cell takes the room of all but the order's name.
   first.colSpan = editing ? 4 : 1;
   for (const cell of [...row.cells].slice(2)) cell.hidden = editing;

@@ -83,12 +83,14 @@ export function treeView(venue: Venue): void {
       const [a, b] = [places.get(from), places.get(to)];
       if (!a || !b) return null;
       const [cx, cy] = isWide ? [(a.x + b.x) / 2, 0] : [0, (a.y + b.y) / 2];
-      const bend = kind === "cluster" ? (isWide ? `M${a.x} ${a.y}Q${a.x - 34} ${(a.y + b.y) / 2} ${b.x} ${b.y}` : `M${a.x} ${a.y}Q${(a.x + b.x) / 2} ${a.y - 30} ${b.x} ${b.y}`)
-        : isWide ? `M${a.x} ${a.y}C${cx} ${a.y} ${cx} ${b.y} ${b.x} ${b.y}` : `M${a.x} ${a.y}C${a.x} ${cy} ${b.x} ${cy} ${b.x} ${b.y}`;
-      return svg("path", { d: bend, class: `edge ${kind}${isUp ? "" : " down"}` });
+      const bend = kind === "cluster"
+        ? (isWide ? `Q${a.x - 34} ${(a.y + b.y) / 2}` : `Q${(a.x + b.x) / 2} ${a.y - 30}`)
+        : isWide ? `C${cx} ${a.y} ${cx} ${b.y}` : `C${a.x} ${cy} ${b.x} ${cy}`;
+      return svg("path", { d: `M${a.x} ${a.y}${bend} ${b.x} ${b.y}`, class: `edge ${kind}${isUp ? "" : " down"}` });
     });
     const nodes = picture.columns.flat().flatMap((node) => nodeParts(node, places.get(node.id) ?? { x: 0, y: 0 }, isWide));
-    const image = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": spoken(gateways.length, look.cluster.replicas.length, tree?.layers ?? []) },
+    const label = spoken(gateways.length, look.cluster.replicas.length, tree?.layers ?? []);
+    const image = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
       ...lines, ...nodes, ...parts);
     host.replaceChildren(image);
   };
