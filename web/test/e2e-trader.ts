@@ -55,7 +55,10 @@ export async function traderSteps(browser: Browser): Promise<void> {
         options.before?.(fake);
         try {
           const { init, timezone } = options;
-          const watched = await open(browser, fake.edAddress, { ...size, ...(init === undefined ? {} : { init }), ...(timezone === undefined ? {} : { timezone }) });
+          const watched = await open(
+            browser, fake.edAddress,
+            { ...size, ...(init === undefined ? {} : { init }), ...(timezone === undefined ? {} : { timezone }) },
+          );
           await isReady(watched.page);
           await act(watched, fake, size);
           await watched.assertClean(options.errors);
@@ -74,21 +77,31 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("a stop without a limit is dragged to another trigger on the chart, and a trailing one is not", [WIDE], dragsStops);
   await at("trigger and limit of a stop-limit are dragged, each by its line", [WIDE], dragsStopLimits);
   await at("a size is given in the quote asset", [WIDE], sizesInQuote);
-  await at("every order is asked about where that is chosen", [WIDE], asksAlways, { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' });
+  await at(
+    "every order is asked about where that is chosen", [WIDE], asksAlways,
+    { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' },
+  );
   await at("an order has a take-profit and a stop-loss", SIZES, entersBracket, { init: COUNTS_SHIFTS, errors: /409 \(Conflict\)/ });
   await at("an alert is shown once", [WIDE], alerts);
   await at("trades and alerts are heard where that is chosen", [WIDE], playsTones, { init: COUNTS_TONES });
   await at("panels and their arrangement are kept, and reset", [WIDE, { width: 390, height: 844 }], keepsLayout);
-  await at("in every arrangement each panel has its room", [...SIZES, { width: 768, height: 1024 }, { width: 1920, height: 1080 }], hasRoom);
+  await at(
+    "in every arrangement each panel has its room", [...SIZES, { width: 768, height: 1024 }, { width: 1920, height: 1080 }], hasRoom,
+  );
   await at("an auction is shown also where its panel is hidden", [WIDE], showsHiddenAuction, {
     init: 'localStorage.setItem("walras.hidden-panels", JSON.stringify(["depth", "chart"]))',
   });
-  await at("times are this computer's where that is chosen", [WIDE], localTimes, { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" });
+  await at(
+    "times are this computer's where that is chosen", [WIDE], localTimes,
+    { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" },
+  );
   await at("nothing moves while the account is read", SIZES, standsStill, { init: COUNTS_SHIFTS, steps: 20, before: tradeBefore });
 }
 
 function tradeBefore({ venue }: Running): void {
-  const fills = [["buy", "30000.00", "1.0000", "12.00"], ["buy", "31000.00", "1.0000", "12.40"], ["sell", "32000.00", "1.0000", "12.80"]] as const;
+  const fills = [
+    ["buy", "30000.00", "1.0000", "12.00"], ["buy", "31000.00", "1.0000", "12.40"], ["sell", "32000.00", "1.0000", "12.80"],
+  ] as const;
   fills.forEach(([side, price, size, fee], index) => venue.addFill(fill({
     trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${1_700_000_000 + index}123456789`, side,
     price, size, fee, role: "taker",
@@ -167,7 +180,10 @@ async function savesHistories({ page }: Watched): Promise<void> {
 
 async function findsMarkets({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
   await page.locator("#instrument").click();
-  await until("both are listed with the day's figures", async () => (await page.locator("#markets-table tbody tr").allTextContents()).every((row) => /\d %/u.test(row.replace(/\s/gu, " "))));
+  await until(
+    "both are listed with the day's figures",
+    async () => (await page.locator("#markets-table tbody tr").allTextContents()).every((row) => /\d %/u.test(row.replace(/\s/gu, " "))),
+  );
   await page.locator("#market-ETH-USD .star").click();
   assert.deepEqual(await page.locator("#markets-table tbody tr td:nth-child(2)").allTextContents(), ["ETH/USD", "BTC/USD"]);
   const aside = await page.locator("#markets").evaluate((box) => box.scrollWidth - box.clientWidth);
@@ -234,7 +250,9 @@ async function watchesMarkets({ page, shoot }: Watched, { venue }: Running, { wi
   await other.locator("#watched-BTC-USD").waitFor();
   await other.locator("#watch-choose").click();
   await other.locator("#market-ETH-USD .star").click();
-  await until("one is taken off", async () => (await entries.allTextContents()).join().startsWith("BTC/USD") && (await entries.count()) === 1);
+  await until(
+    "one is taken off", async () => (await entries.allTextContents()).join().startsWith("BTC/USD") && (await entries.count()) === 1,
+  );
   await other.close();
 }
 
@@ -248,7 +266,9 @@ async function drawsIndicators({ page, shoot }: Watched): Promise<void> {
   for (const name of ["average", "exponential", "bollinger", "vwap", "rsi", "macd", "atr"]) await page.locator(`#study-${name}`).check();
   await page.fill("#study-average-period", "10");
   await page.locator("#study-average-period").press("Enter");
-  const shown = (): Promise<string> => page.locator("#candle-readout").evaluate((line) => [...line.children].map((part) => part.textContent).join("; "));
+  const shown = (): Promise<string> => page.locator("#candle-readout").evaluate(
+    (line) => [...line.children].map((part) => part.textContent).join("; "),
+  );
   await until("their values are read out", async () => INDICATORS.test(await shown()));
   const panes = (): Promise<number> =>
     page.locator("#chart-plot table tr").evaluateAll((rows) => rows.filter((row) => row.querySelector("canvas")).length);
@@ -432,7 +452,10 @@ async function sizesInQuote({ page, shoot }: Watched): Promise<void> {
   await page.locator("#size-unit").click();
   await until("the unit is turned", async () => (await text(page, "#size-unit")) === "USD");
   await page.fill("#ticket-size", "1000");
-  await until("it is reckoned in lots", async () => /That is0\.0333 BTCCosts at most999\.00 USD/.test((await text(page, ".ticket .sum")).replace(/\s/gu, " ")));
+  await until(
+    "it is reckoned in lots",
+    async () => /That is0\.0333 BTCCosts at most999\.00 USD/.test((await text(page, ".ticket .sum")).replace(/\s/gu, " ")),
+  );
   await until("the button says so", async () => /^Buy 0\.0333 BTC at/.test((await text(page, "#submit")).replace(/\s/gu, " ")));
   await shoot("size-in-quote");
   await page.fill("#ticket-size", "2.99");
@@ -448,7 +471,10 @@ async function asksAlways({ page }: Watched, { venue }: Running): Promise<void> 
   const bid = (await text(page, "#best-bid")).replace(/\s/gu, "");
   await page.fill("#ticket-price", bid);
   await enter(page, "b", "0.01");
-  await until("it is asked about", async () => /^Not sent yet.*Buy 0\.01 BTC at.*press again/u.test((await text(page, "#ticket-answer")).replace(/\s/gu, " ")));
+  await until(
+    "it is asked about",
+    async () => /^Not sent yet.*Buy 0\.01 BTC at.*press again/u.test((await text(page, "#ticket-answer")).replace(/\s/gu, " ")),
+  );
   assert.equal(venue.market("BTC-USD").book.ordersOf(1).length, 0);
   // With exits it is another order, and they are asked about with it.
   await page.locator("#exits summary").click();
