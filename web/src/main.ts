@@ -47,7 +47,9 @@ import { tapeView } from "./views/tape.ts";
 import { nextTheme, startTheme } from "./views/theme.ts";
 import { ticketView } from "./views/ticket.ts";
 import { venueBarView } from "./views/venue-bar.ts";
-import { ACCOUNT_FRAGMENT, BATCH_FRAGMENT, FAIR_FRAGMENT, NETWORK_FRAGMENT, fragmentOf, shownView, viewsOf, viewTabs } from "./views/view-tabs.ts";
+import {
+  ACCOUNT_FRAGMENT, BATCH_FRAGMENT, FAIR_FRAGMENT, NETWORK_FRAGMENT, fragmentOf, shownView, viewsOf, viewTabs,
+} from "./views/view-tabs.ts";
 import { watchView } from "./views/watch.ts";
 
 /** Longest that the page is kept from being seen half drawn. */
@@ -165,7 +167,7 @@ function goTo(fragment: string): void {
   location.hash = fragment;
 }
 
-/** Shows what a fragment names: the batches, fair access, or the order book of an instrument. Others, such as those of skip links, change nothing. */
+/** Shows what a fragment names: a view, or the order book of an instrument. Others, such as those of skip links, change nothing. */
 function show(fragment: string): void {
   if (fragment === BATCH_FRAGMENT) {
     if (venue.desk.list.value.length > 0) shownView.value = "batch";
@@ -207,8 +209,10 @@ function revealWhenDrawn(): void {
   const isAccountThere = (): boolean => {
     const { account, desk, tickers, instruments } = venue;
     if (location.hash !== `#${ACCOUNT_FRAGMENT}` || account.state.value !== "signed_in") return true;
-    const hasPrices = tickers.all.value.size >= Math.min(instruments.value.length, FOLLOWED_MAX) && (desk.list.value.length === 0 || desk.market.value?.last != null);
-    return account.hasPastFills.value && account.balances.value.size > 0 && hasPrices && ungroup(byId("account-trades").textContent ?? "") === String(account.fills.value.length);
+    const hasTickers = tickers.all.value.size >= Math.min(instruments.value.length, FOLLOWED_MAX);
+    const hasPrices = hasTickers && (desk.list.value.length === 0 || desk.market.value?.last != null);
+    const areTradesDrawn = ungroup(byId("account-trades").textContent ?? "") === String(account.fills.value.length);
+    return account.hasPastFills.value && account.balances.value.size > 0 && hasPrices && areTradesDrawn;
   };
   // The figures of the machines are asked for once their view is shown, and that is known last.
   const areMachinesThere = (): boolean => {

@@ -16,7 +16,9 @@ test("orders come, change and go as the venue says", () => {
   account.apply({ type: "account", kind: "update", order_updates: [whole.orderUpdate({ open: "0.4", status: "partially_filled" })] });
   assert.deepEqual(open(account), ["1:0.4", "2:1.0"]);
   assert.equal(account.orders.value.get("BTC/USD 1")?.price, "10.00");
-  account.apply({ type: "account", kind: "update", order_updates: [{ ...order("1", "0.0"), status: "filled" }, { ...order("2"), status: "cancelled" }] });
+  account.apply({
+    type: "account", kind: "update", order_updates: [{ ...order("1", "0.0"), status: "filled" }, { ...order("2"), status: "cancelled" }],
+  });
   assert.deepEqual(open(account), []);
 });
 
@@ -66,7 +68,9 @@ test("a snapshot after a reconnect replaces what was known", () => {
 
 test("more of a snapshot adds to it, and an update between its parts stays", () => {
   const account = new Account(() => 7n);
-  account.apply({ type: "account", kind: "snapshot", has_more: true, orders: [order("1")], balances: [{ asset: "USD", available: "1", reserved: "0" }] });
+  account.apply({
+    type: "account", kind: "snapshot", has_more: true, orders: [order("1")], balances: [{ asset: "USD", available: "1", reserved: "0" }],
+  });
   account.apply({ type: "account", kind: "update", order_updates: [{ ...order("1", "0.3"), status: "partially_filled" }] });
   account.apply({ type: "account", kind: "more", has_more: false, orders: [order("2")], offers: [] });
   assert.deepEqual(open(account), ["1:0.3", "2:1.0"]);
@@ -90,10 +94,14 @@ test("what became of orders is remembered, as it came, newest first", () => {
   account.apply({ type: "account", kind: "update", fills: [fill("9")], order_updates: [whole.orderUpdate({ open: "0.3" })] });
   update({ ...order("1", "0"), price: "9.50", status: "filled" }, { ...order("2", "0"), status: "cancelled", reason: "requested" });
   update({ ...order("3", "0"), side: "sell", type: "market", price: null, status: "cancelled", reason: "self_trade" });
-  account.history.onRefused({ instrument: "BTC/USD", side: "buy", type: "stop_limit", size: "2.50", price: "11.00", trigger: "10.50" }, 60, "InsufficientFunds", 7n);
+  account.history.onRefused(
+    { instrument: "BTC/USD", side: "buy", type: "stop_limit", size: "2.50", price: "11.00", trigger: "10.50" }, 60, "InsufficientFunds",
+    7n,
+  );
   const lines = account.history.events.value.map((event) => `${eventText(event)}: ${event.what}`);
   assert.deepEqual(lines, [
-    "▲ Buy 2.5 BTC at 11.00, stop limit at 10.50: Refused, no. 60: insufficient funds", "▼ Sell BTC at market: Cancelled: self trade", "▲ Buy 1 BTC at 10.00: Cancelled", "▲ Buy 0.3 BTC at 9.50: Filled",
+    "▲ Buy 2.5 BTC at 11.00, stop limit at 10.50: Refused, no. 60: insufficient funds", "▼ Sell BTC at market: Cancelled: self trade",
+    "▲ Buy 1 BTC at 10.00: Cancelled", "▲ Buy 0.3 BTC at 9.50: Filled",
     "▲ Buy 0.3 BTC at 9.50: Traded in part, 0.3 left", "▲ Buy 0.8 BTC at 9.50: Amended from 10.00, from 1", "▲ Buy 1 BTC at 10.00: Placed",
   ]);
   account.clear("no_key");
@@ -103,15 +111,18 @@ test("what became of orders is remembered, as it came, newest first", () => {
 test("another trigger is an amendment, but that of a trailing stop moves by itself", () => {
   const account = new Account(() => 7n);
   const stop = (id: string, type: Order["type"]): Order => ({ ...order(id), side: "sell", type, price: null, trigger: "9.00" });
-  account.apply({ type: "account", kind: "snapshot", orders: [stop("1", "stop"), stop("2", "trailing_stop")], balances: [] });
+  const orders = [stop("1", "stop"), stop("2", "trailing_stop"), { ...stop("3", "stop_limit"), price: "8.90" }];
+  account.apply({ type: "account", kind: "snapshot", orders, balances: [] });
   account.apply({
     type: "account", kind: "update", order_updates: [
       { ...stop("1", "stop"), trigger: "8.50", status: "waiting_trigger" },
       { ...stop("2", "trailing_stop"), trigger: "9.50", status: "waiting_trigger" },
+      { ...stop("3", "stop_limit"), price: "8.40", trigger: "8.50", status: "waiting_trigger" },
     ],
   });
-  assert.deepEqual(account.history.events.value.map(({ what }) => what), ["Amended from 9.00"]);
-  assert.deepEqual([...account.orders.value.values()].map(({ trigger }) => trigger), ["8.50", "9.50"]);
+  const whats = account.history.events.value.map(({ what }) => what);
+  assert.deepEqual(whats, ["Amended from 8.90 (limit), from 9.00 (trigger)", "Amended from 9.00 (trigger)"]);
+  assert.deepEqual([...account.orders.value.values()].map(({ trigger }) => trigger), ["8.50", "9.50", "8.50"]);
 });
 
 test("exits wait for their entry until it trades, and are by themselves once it is gone", () => {

@@ -97,7 +97,9 @@ export async function assertFits(page: Page, name: string, { width }: { width: n
   if (width >= 1440) assert.equal(below, 0, `${name} scrolls down`);
 }
 
-/** With WALRAS_KEEP_GOING the steps after one that failed are tried too, and the run fails at its end. WALRAS_STEPS chooses steps by name. */
+/**
+ * With WALRAS_KEEP_GOING the steps after one that failed are tried too, and the run fails at its end. WALRAS_STEPS chooses steps by name.
+ */
 export async function step(name: string, act: () => Promise<void>): Promise<void> {
   const chosen = process.env["WALRAS_STEPS"];
   if (chosen !== undefined && !new RegExp(chosen).test(name)) return;

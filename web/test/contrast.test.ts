@@ -12,7 +12,8 @@ for (const [, name, light, dark] of css.matchAll(/--([a-z-]+): light-dark\((#[0-
 }
 
 const TEXT: [string, string][] = [
-  ["ink", "paper"], ["ink", "sheet"], ["muted", "paper"], ["muted", "sheet"], ["bid", "paper"], ["ask", "paper"], ["bid", "sheet"], ["ask", "sheet"],
+  ["ink", "paper"], ["ink", "sheet"], ["muted", "paper"], ["muted", "sheet"], ["bid", "paper"], ["ask", "paper"], ["bid", "sheet"],
+  ["ask", "sheet"],
   ["on-fill", "bid-fill"], ["on-fill", "ask-fill"], ["on-own", "own"], ["paper", "ink"],
 ];
 const MARKS: [string, string][] = [["edge", "paper"], ["edge", "sheet"], ["focus", "paper"], ["bid-fill", "paper"], ["ask-fill", "paper"]];
@@ -51,7 +52,9 @@ test("the names of the curves stay readable on their own fill", () => {
 test("one's own square among the collected transactions stands out by its edge", () => {
   for (const [theme, colours] of Object.entries(themes)) {
     assert.ok(contrast(colours.get("ink") ?? "", colours.get("sheet") ?? "") >= 4.5, theme);
-    const edges = [contrast(colours.get("own") ?? "", colours.get("ink") ?? ""), contrast(colours.get("own") ?? "", colours.get("sheet") ?? "")];
+    const edges = [
+      contrast(colours.get("own") ?? "", colours.get("ink") ?? ""), contrast(colours.get("own") ?? "", colours.get("sheet") ?? ""),
+    ];
     assert.ok(Math.max(...edges) >= 3, theme);
   }
 });
@@ -76,5 +79,6 @@ function contrast(a: string, b: string): number {
 
 function mix(back: string, front: string, alpha: number): string {
   const [under, over] = [channels(back), channels(front)];
-  return `#${under.map((value, index) => Math.round(value * (1 - alpha) + (over[index] ?? 0) * alpha).toString(16).padStart(2, "0")).join("")}`;
+  const mixed = under.map((value, index) => Math.round(value * (1 - alpha) + (over[index] ?? 0) * alpha));
+  return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -25,7 +25,10 @@ export function auctionStep(browser: Browser, address: string, size: string, col
     await retype(page, size);
     await page.keyboard.press("Enter");
     await until("the order stands", async () => /^Standing in the book/.test(await text(page, "#ticket-answer")));
-    await until("an indicative price is shown", async () => /^Indicative price [\d\s.]+ if the auction ended now: [\d\s.]+ \S+ would trade, /u.test(await text(page, "#indicative")));
+    await until(
+      "an indicative price is shown",
+      async () => /^Indicative price [\d\s.]+ if the auction ended now: [\d\s.]+ \S+ would trade, /u.test(await text(page, "#indicative")),
+    );
     await watched.shoot("auction");
     await watched.assertClean();
     await page.context().close();

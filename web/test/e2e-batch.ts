@@ -1,6 +1,6 @@
-// The batch view in a real browser. Against the fake venue blocks come when the test says so; against a real one (WALRAS_URL) as they come, and
-// offers are made only if the address carries an Ed25519 key. WALRAS_HAS_ALL says that the venue has batch markets and such a key: then
-// nothing is left out.
+// The batch view in a real browser. Against the fake venue blocks come when the test says so; against a real one (WALRAS_URL) as they come,
+// and offers are made only if the address carries an Ed25519 key. WALRAS_HAS_ALL says that the venue has batch markets and such a key:
+// then nothing is left out.
 
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
@@ -56,11 +56,16 @@ async function seesPrices(stage: Stage): Promise<void> {
   assert.equal(await page.locator("#offer-submit").isDisabled(), true, "no offer without a key");
 
   const before = { prices: await prices(page), block: await text(page, "#batch-block") };
-  assert.ok(before.prices.length > 2 && before.prices.every((price) => /^\d/.test(price) || price.startsWith("No cycle")), String(before.prices));
+  assert.ok(
+    before.prices.length > 2 && before.prices.every((price) => /^\d/.test(price) || price.startsWith("No cycle")), String(before.prices),
+  );
   await nextBlock(stage, page);
   await until("prices moved", async () => (await prices(page)).join() !== before.prices.join());
   assert.notEqual(await text(page, "#batch-block"), before.block);
-  await until("the block is listed first", async () => (await text(page, "#batch-block")).replace("№", "").trim() === (await text(page, "#blocks-table tbody td")));
+  await until(
+    "the block is listed first",
+    async () => (await text(page, "#batch-block")).replace("№", "").trim() === (await text(page, "#blocks-table tbody td")),
+  );
   await page.waitForFunction(() => /^Block .+Walras$/.test(document.title));
 
   // Another pair, by its prices: arrow keys choose what is sold.
@@ -85,7 +90,9 @@ async function seesPrices(stage: Stage): Promise<void> {
   await isShown(page);
   await page.reload();
   await isShown(page);
-  await assertTabStopsVisible(page, [/Skip to your offer/, /Order book/, /^a Batch/, /Sell [A-Z]+/, /Asset that is sold/, /Turn the pair/, /limit/i, /Blocks/i]);
+  await assertTabStopsVisible(
+    page, [/Skip to your offer/, /Order book/, /^a Batch/, /Sell [A-Z]+/, /Asset that is sold/, /Turn the pair/, /limit/i, /Blocks/i],
+  );
   await watched.assertClean();
   await page.context().close();
 }
@@ -119,7 +126,9 @@ async function offers(stage: Stage): Promise<void> {
     await page.keyboard.press("x");
     await until("older offers are gone", async () => (await page.locator("#offers-table tbody tr").count()) === 0);
   }
-  const newestFill = (): Promise<string> => page.locator("#offer-fills-table tbody").evaluate((body) => body.querySelector("tr")?.textContent ?? "");
+  const newestFill = (): Promise<string> => page.locator("#offer-fills-table tbody").evaluate(
+    (body) => body.querySelector("tr")?.textContent ?? "",
+  );
 
   // Far from the price it is collected, then stands.
   await enter(page, "100", (rate * 1.05).toPrecision(5));
@@ -173,7 +182,10 @@ async function offers(stage: Stage): Promise<void> {
   // Two more; one is cancelled by its button, the focus goes on to the next, X cancels what is left.
   for (const _ of [1, 2]) await enter(page, "20", (rate * 1.05).toPrecision(5));
   await nextBlock(stage, page);
-  await until("three stand", async () => (await page.locator("#offers-table tbody tr").allTextContents()).filter((row) => /since/.test(row)).length === 3);
+  await until(
+    "three stand",
+    async () => (await page.locator("#offers-table tbody tr").allTextContents()).filter((row) => /since/.test(row)).length === 3,
+  );
   await blur(page);
   await page.keyboard.press("o");
   await page.keyboard.press("Enter");
@@ -184,7 +196,12 @@ async function offers(stage: Stage): Promise<void> {
   assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ""), /^Cancel$/);
   await blur(page);
   await page.keyboard.press("x");
-  if (stage.fake) await until("the cancels are collected", async () => (await page.locator("#offers-table tbody tr").allTextContents()).every((row) => /cancel in/.test(row)));
+  if (stage.fake) {
+    await until(
+      "the cancels are collected",
+      async () => (await page.locator("#offers-table tbody tr").allTextContents()).every((row) => /cancel in/.test(row)),
+    );
+  }
   await nextBlock(stage, page);
   await until("all are gone", async () => (await page.locator("#offers-table tbody tr").count()) === 0);
 
@@ -367,7 +384,9 @@ async function refusesWithAdvice(stage: Stage, fake: Running): Promise<void> {
   batch.phase = "closed";
   const watched = await open(stage.browser, fake.edAddress, WIDE);
   await watched.page.locator("#tab-batch").click();
-  await until("the page says that the market is closed", async () => /The market is closed/.test(await text(watched.page, "#offer-submit")));
+  await until(
+    "the page says that the market is closed", async () => /The market is closed/.test(await text(watched.page, "#offer-submit")),
+  );
   assert.match(await text(watched.page, "#batch-phase"), /Closed/);
   batch.phase = "open";
   await watched.assertClean();
@@ -408,8 +427,10 @@ async function isAbsent(stage: Stage, fake: Running): Promise<void> {
 
 async function looks(stage: Stage): Promise<void> {
   const shots: [string, Parameters<typeof open>[2]][] = [
-    ["batch-dark-1440", { ...WIDE, dark: true }], ["batch-light-1920", { width: 1920, height: 1080 }], ["batch-dark-1100", { width: 1100, height: 900, dark: true }],
-    ["batch-light-800", { width: 800, height: 900 }], ["batch-light-400", { width: 400, height: 860 }], ["batch-dark-400", { width: 400, height: 860, dark: true }],
+    ["batch-dark-1440", { ...WIDE, dark: true }], ["batch-light-1920", { width: 1920, height: 1080 }],
+    ["batch-dark-1100", { width: 1100, height: 900, dark: true }],
+    ["batch-light-800", { width: 800, height: 900 }], ["batch-light-400", { width: 400, height: 860 }],
+    ["batch-dark-400", { width: 400, height: 860, dark: true }],
   ];
   for (const [name, size] of shots) {
     const watched: Watched = await open(stage.browser, stage.address, size);

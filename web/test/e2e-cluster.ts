@@ -32,18 +32,21 @@ async function leaderOf(address: string): Promise<string> {
 const program = programFile();
 const folder = mkdtempSync(join(tmpdir(), "walras-e2e-"));
 const log = join(folder, "cluster.log");
-const cluster = spawn(program, ["cluster", "local", "--fair-access", "--memory", "--unthrottled", "--replicas", REPLICAS, "--dir", join(folder, "cluster")], {
-  stdio: ["ignore", "pipe", openSync(log, "w")],
-});
+const cluster = spawn(program, [
+  "cluster", "local", "--fair-access", "--memory", "--unthrottled", "--replicas", REPLICAS, "--dir", join(folder, "cluster"),
+], { stdio: ["ignore", "pipe", openSync(log, "w")] });
 let passed = false;
 endsWithTest(cluster);
 try {
-  const first = await withinMs(START_MS, "the cluster prints its addresses", printed(cluster, /^replica 1: (http:\/\/127\.0\.0\.1:\d+\/) /));
+  const first = await withinMs(
+    START_MS, "the cluster prints its addresses", printed(cluster, /^replica 1: (http:\/\/127\.0\.0\.1:\d+\/) /),
+  );
   const address = await leaderOf(first);
   console.log(`--  ${address} leads ${REPLICAS} replicas of ${program}`);
-  const load = spawn(program, ["--url", address.replace(/\/$/, ""), "--key-file", join(folder, "cluster", "operator.key"), "bench", "--cluster", "--offered", RATE, "--seconds", LOAD_SECONDS], {
-    stdio: ["ignore", "ignore", openSync(log, "a")],
-  });
+  const load = spawn(program, [
+    "--url", address.replace(/\/$/, ""), "--key-file", join(folder, "cluster", "operator.key"),
+    "bench", "--cluster", "--offered", RATE, "--seconds", LOAD_SECONDS,
+  ], { stdio: ["ignore", "ignore", openSync(log, "a")] });
   endsWithTest(load);
   const browser = await launch();
   try {

@@ -1,5 +1,6 @@
-// The page that is in the program, used in a real browser against `walras demo`: a process of its own, on a port of its own, in a folder of its own.
-// What e2e.ts does with the fake venue it does here with the real one. WALRAS_PROGRAM names the program; otherwise it is the debug build.
+// The page that is in the program, used in a real browser against `walras demo`: a process of its own, on a port of its own, in a folder of
+// its own. What e2e.ts does with the fake venue it does here with the real one. WALRAS_PROGRAM names the program; otherwise it is the debug
+// build.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -23,7 +24,10 @@ const SIZE = "20";
 async function toPhase(address: string, phase: string): Promise<void> {
   const url = address.replace(/\/#.*/, "");
   const { instruments } = (await (await fetch(`${url}/v1/instruments`)).json()) as { instruments: Instrument[] };
-  const command = spawn(program, ["--url", url, "--key-file", join(folder, "venue", "operator.key"), "admin", "phase", instruments[0]?.symbol ?? "", phase], { stdio: ["ignore", "ignore", "inherit"] });
+  const command = spawn(
+    program, ["--url", url, "--key-file", join(folder, "venue", "operator.key"), "admin", "phase", instruments[0]?.symbol ?? "", phase],
+    { stdio: ["ignore", "ignore", "inherit"] },
+  );
   await withinMs(STOP_MS, `the operator moves the instrument to ${phase}`, exitOf(command));
   assert.equal(command.exitCode, 0, "walras admin phase");
 }
@@ -31,9 +35,9 @@ async function toPhase(address: string, phase: string): Promise<void> {
 const program = programFile();
 const folder = mkdtempSync(join(tmpdir(), "walras-e2e-"));
 const log = join(folder, "venue.log");
-const venue = spawn(program, ["demo", "--data", join(folder, "venue"), "--listen", "127.0.0.1:0", "--file", "synthetic", "--speed", SPEED], {
-  stdio: ["ignore", "pipe", openSync(log, "w")],
-});
+const venue = spawn(program, [
+  "demo", "--data", join(folder, "venue"), "--listen", "127.0.0.1:0", "--file", "synthetic", "--speed", SPEED,
+], { stdio: ["ignore", "pipe", openSync(log, "w")] });
 endsWithTest(venue);
 let passed = false;
 try {

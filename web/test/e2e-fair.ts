@@ -1,5 +1,5 @@
-// The view of fair access in a real browser: against the fake venue, and against a real one (WALRAS_URL) where that has fair access. WALRAS_HAS_FAIR
-// says that it has, and that orders came through its sessions: then nothing is left out.
+// The view of fair access in a real browser: against the fake venue, and against a real one (WALRAS_URL) where that has fair access.
+// WALRAS_HAS_FAIR says that it has, and that orders came through its sessions: then nothing is left out.
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
@@ -82,15 +82,20 @@ async function shows(browser: Browser, fake: Running | null, address: string, ha
 
   const before = await text(page, "#fair-delay");
   if (fake) await until("d_s moves", async () => (await text(page, "#fair-delay")) !== before);
-  for (const plot of ["orders-delay", "orders-unfair", ...(await page.locator("#fair-data").isVisible() ? ["data-delay", "data-late"] : [])]) {
+  const ofData = await page.locator("#fair-data").isVisible() ? ["data-delay", "data-late"] : [];
+  for (const plot of ["orders-delay", "orders-unfair", ...ofData]) {
     await page.locator(`#${plot}-plot canvas`).waitFor();
     assert.match(await page.locator(`#${plot}-plot`).getAttribute("aria-label") ?? "", /over the last minutes: .*now/);
   }
-  const stages = async (): Promise<string[]> => page.locator("#stages-table tbody tr").evaluateAll((rows) => rows.map((row) => (row as HTMLElement).dataset["stage"] ?? ""));
+  const stages = async (): Promise<string[]> => page.locator("#stages-table tbody tr").evaluateAll(
+    (rows) => rows.map((row) => (row as HTMLElement).dataset["stage"] ?? ""),
+  );
   if (fake || hasAll) {
     await until("the stages of an order are shown", async () => (await stages()).join().includes("transit,hold,log,apply"));
     assert.match(await text(page, "#stages-table tr[data-stage=hold] td:nth-child(3)"), /^\d[\d.]*\s(ns|µs|ms|s)$/);
-    const [bar = "0", line = "0"] = await page.locator("#stages-table tr[data-stage=log] rect").evaluateAll((rects) => rects.map((rect) => rect.getAttribute("width") ?? "0"));
+    const [bar = "0", line = "0"] = await page.locator("#stages-table tr[data-stage=log] rect").evaluateAll(
+      (rects) => rects.map((rect) => rect.getAttribute("width") ?? "0"),
+    );
     assert.ok(Number(bar) > 0 && Number(line) > 0, "the bar is drawn");
     assert.ok((await page.locator("#gateways-table tbody tr").count()) >= 1);
   }
@@ -100,7 +105,7 @@ async function shows(browser: Browser, fake: Running | null, address: string, ha
   await blur(page);
   await page.keyboard.press("?");
   await page.locator("#help[open]").waitFor();
-  assert.match(await text(page, "#help"), /what being near gives/);
+  assert.match(await text(page, "#help"), /the advantage of being near/);
   await page.keyboard.press("Escape");
   await watched.assertClean();
   await page.context().close();
@@ -114,7 +119,8 @@ async function says(browser: Browser, fake: Running, address: string): Promise<v
   await isShown(page);
   assert.match(await text(page, "#fair-does"), /Leads: orders are sequenced here/);
   assert.match(await text(page, "#fair-unfair"), /% of 1\s%$/);
-  const row = async (gateway: number): Promise<string> => (await page.locator("#gateways-table tbody tr").nth(gateway - 1).textContent()) ?? "";
+  const row = async (gateway: number): Promise<string> =>
+    (await page.locator("#gateways-table tbody tr").nth(gateway - 1).textContent()) ?? "";
   assert.match(await row(1), /^1 here, leads.*Good, ± 18\.4\sµs.*Count/);
   assert.match(await row(2), /^2.*Recently off by 2\.31\sµs/);
   assert.equal(await page.locator("#gateways-table a").first().getAttribute("href"), "http://venue-2.example:7070/#fair");
@@ -127,7 +133,10 @@ async function says(browser: Browser, fake: Running, address: string): Promise<v
   await assertFits(page, "the masthead with a long key", WIDE);
 
   fair.hasOutlier = true;
-  await until("a gateway's stamps do not count", async () => /Not linked.*Excluded: its edges do not close.*Outlier: do not count.*2 differed/.test(await row(3)));
+  await until(
+    "a gateway's stamps do not count",
+    async () => /Not linked.*Excluded: its edges do not close.*Outlier: do not count.*2 differed/.test(await row(3)),
+  );
   // A replica ends: what nobody judges is not called 0 %.
   fair.silent = "not_judged";
   await until("nothing is judged", async () => /^Not judged: replica 3 is silent$/.test(await text(page, "#fair-late")));
@@ -143,7 +152,7 @@ async function says(browser: Browser, fake: Running, address: string): Promise<v
   await until("market data is not held", async () => /Not at all/.test(await text(page, "#fair-release")));
   assert.match(await text(page, "#fair-words"), /fair_access\.release/);
   assert.equal(await page.locator("#fair-data").isVisible(), false);
-  assert.match(await row(2), /Its own page tells/);
+  assert.match(await row(2), /See its own page/);
   await watched.assertClean();
   await page.context().close();
   fake.venue.fair = new FakeFair();
@@ -165,7 +174,8 @@ async function tellsOfSilence(browser: Browser, fake: Running, address: string):
 
 async function looks(browser: Browser, fake: Running | null, address: string): Promise<void> {
   const shots: [string, Parameters<typeof open>[2]][] = [
-    ["fair-light-1440", WIDE], ["fair-dark-1440", { ...WIDE, dark: true }], ["fair-light-900", { width: 900, height: 900 }], ["fair-dark-900", { width: 900, height: 900, dark: true }],
+    ["fair-light-1440", WIDE], ["fair-dark-1440", { ...WIDE, dark: true }], ["fair-light-900", { width: 900, height: 900 }],
+    ["fair-dark-900", { width: 900, height: 900, dark: true }],
     ["fair-light-1920", { width: 1920, height: 1080 }], ["fair-light-400", { width: 400, height: 860 }],
   ];
   for (const [name, size] of shots) {

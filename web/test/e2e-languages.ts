@@ -1,5 +1,5 @@
-// The page in each of its languages: everything that it can show is looked at for text that is cut, runs out of its box or over another text. Against
-// the fake venue. What the texts say is not repeated here: they come from the catalogues.
+// The page in each of its languages: everything that it can show is looked at for text that is cut, runs out of its box or over another
+// text. Against the fake venue. What the texts say is not repeated here: they come from the catalogues.
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";

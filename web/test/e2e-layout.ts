@@ -1,5 +1,5 @@
-// Where things lie on the page: nothing is cut, covered, pushed out of sight, or moves while it is read. Boxes are compared, not pictures. Against
-// the fake venue only, each step against one of its own, since most of them change it.
+// Where things lie on the page: nothing is cut, covered, pushed out of sight, or moves while it is read. Boxes are compared, not pictures.
+// Against the fake venue only, each step against one of its own, since most of them change it.
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
@@ -35,7 +35,8 @@ declare global {
 type Act = (watched: Watched, fake: Running, size: Size) => Promise<void>;
 
 export async function layoutSteps(browser: Browser): Promise<void> {
-  const at = (name: string, sizes: Size[], act: Act, options: { batch?: boolean; steps?: number; init?: string; errors?: RegExp; before?: (fake: Running) => void } = {}): Promise<void> =>
+  type Options = { batch?: boolean; steps?: number; init?: string; errors?: RegExp; before?: (fake: Running) => void };
+  const at = (name: string, sizes: Size[], act: Act, options: Options = {}): Promise<void> =>
     step(`layout: ${name}`, async () => {
       for (const size of sizes) {
         const fake = await startFakeVenue(0, options.steps ?? 0);
@@ -58,14 +59,23 @@ export async function layoutSteps(browser: Browser): Promise<void> {
   await at("fills show all columns with figures of real sizes", SIZES, fillsInSight, { before: tradeMuch });
   await at("the ticket stays whole after an answer, and opens its other fields in sight", [WIDE], ticketInSight);
   await at("the chart's figures lie on nothing else", SIZES, readoutApart);
-  await at("an empty side is called empty, and the day's figures say which day", [...SIZES, { width: 1100, height: 900 }, { width: 768, height: 1024 }], saysWhatIsThere);
+  await at(
+    "an empty side is called empty, and the day's figures say which day",
+    [...SIZES, { width: 1100, height: 900 }, { width: 768, height: 1024 }], saysWhatIsThere,
+  );
   await at("a stop that would not wait is warned of at its field", [WIDE], warnsOfStops);
   await at("an order far from the market is asked for twice", [WIDE], asksTwice);
   await at("no price in the batch view is cut, nor a column of its blocks", SIZES, batchInSight, { batch: true });
-  await at("a notice covers nothing that it speaks of, and a ticket forgets what is over", [WIDE, { width: 1280, height: 720 }], speaksInPlace, { batch: true });
+  await at(
+    "a notice covers nothing that it speaks of, and a ticket forgets what is over", [WIDE, { width: 1280, height: 720 }], speaksInPlace,
+    { batch: true },
+  );
   await at("the batch ticket looks at what there is before it signs", [WIDE], looksBeforeItSigns, { batch: true });
   await at("an auction shows where the curves cross, in words too", SIZES, showsAuction);
-  await at("what a view is about is said whole", [WIDE, { width: 1280, height: 720 }, { width: 1100, height: 900 }], saysWhatItIs, { before: (fake) => { fake.venue.fair = new FakeFair(); } });
+  await at(
+    "what a view is about is said whole", [WIDE, { width: 1280, height: 720 }, { width: 1100, height: 900 }], saysWhatItIs,
+    { before: (fake) => { fake.venue.fair = new FakeFair(); } },
+  );
   const shifting = { init: COUNTS_SHIFTS, steps: 20 };
   const screens = [...SIZES, { width: 768, height: 1024 }];
   await at("nothing moves while the book is read", screens, standsStill, shifting);
@@ -113,7 +123,9 @@ async function amendsInSight({ page, shoot }: Watched, _: Running, { width }: Si
   const row = page.locator("#orders-table tbody tr").first();
   await assertWithin(page, "#orders-table tbody input, #orders-table tbody button", "#orders-body");
   assert.deepEqual(await row.locator("button:not(.name)").allTextContents(), ["Save", "Keep"]);
-  const lines = await row.locator("td").first().evaluate((cell) => cell.getClientRects()[0]!.height / Number.parseFloat(getComputedStyle(cell).lineHeight));
+  const lines = await row.locator("td").first().evaluate(
+    (cell) => cell.getClientRects()[0]!.height / Number.parseFloat(getComputedStyle(cell).lineHeight),
+  );
   if (width >= 1060) assert.ok(lines < 5, `the order's row is ${lines.toFixed(1)} lines high`);
   const label = await row.locator("td").first().evaluate((cell) => {
     const range = document.createRange();
@@ -150,7 +162,10 @@ async function remembersOrders({ page, shoot }: Watched, _: Running, { width }: 
 }
 
 export function tradeMuch({ venue }: Running): void {
-  const fills = [["50005.00", "0.0200", "0.400040", "taker"], ["49999.99", "12.3456", "246.911951", "maker"], ["100123.45", "3.5000", "140.172830", "auction"]] as const;
+  const fills = [
+    ["50005.00", "0.0200", "0.400040", "taker"], ["49999.99", "12.3456", "246.911951", "maker"],
+    ["100123.45", "3.5000", "140.172830", "auction"],
+  ] as const;
   fills.forEach(([price, size, fee, role], index) => venue.addFill(fill({
     trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${Date.now()}000000`,
     side: index === 1 ? "sell" : "buy", price, size, fee, role,
@@ -198,10 +213,15 @@ async function readoutApart({ page }: Watched): Promise<void> {
   // What is in sight of it is in sight whole.
   const cut = await page.locator("#candle-readout").evaluate((line) => {
     const box = line.getBoundingClientRect();
-    return [...line.children].map((part) => part.getBoundingClientRect()).filter((part) => part.top < box.bottom - 2 && (part.right > box.right + 1 || part.bottom > box.bottom + 1)).length;
+    return [...line.children].map((part) => part.getBoundingClientRect()).filter(
+      (part) => part.top < box.bottom - 2 && (part.right > box.right + 1 || part.bottom > box.bottom + 1),
+    ).length;
   });
   assert.equal(cut, 0);
-  assert.match((await page.locator("#candle-readout span").allTextContents()).join(" "), /^\d\d:\d\d:\d\d UTC O [\d\s.]+ H [\d\s.]+ L [\d\s.]+ C [\d\s.]+ [\d.]+ BTC$/u);
+  assert.match(
+    (await page.locator("#candle-readout span").allTextContents()).join(" "),
+    /^\d\d:\d\d:\d\d UTC O [\d\s.]+ H [\d\s.]+ L [\d\s.]+ C [\d\s.]+ [\d.]+ BTC$/u,
+  );
 }
 
 async function saysWhatIsThere({ page, shoot }: Watched, { venue }: Running, { width }: Size): Promise<void> {
@@ -226,7 +246,9 @@ async function saysWhatIsThere({ page, shoot }: Watched, { venue }: Running, { w
   const words = await text(page, ".balance-line .words");
   assert.match(words, /^\d.* BTC wanted.*one side is empty.*nothing for sale$/u);
   assert.doesNotMatch(words, /even/);
-  const [bar, whole] = await page.evaluate(() => [".balance-line .bar .b", ".balance-line .bar-room"].map((each) => document.querySelector(each)!.getBoundingClientRect().width));
+  const [bar, whole] = await page.evaluate(
+    () => [".balance-line .bar .b", ".balance-line .bar-room"].map((each) => document.querySelector(each)!.getBoundingClientRect().width),
+  );
   assert.ok((bar ?? 0) > 0.95 * (whole ?? 1), "the bar is demand's");
   await assertNotCut(page, ".balance-line .words span", "#quote");
   await shoot(`one-side-${width}`);
@@ -237,7 +259,9 @@ async function saysWhatItIs({ page }: Watched): Promise<void> {
   for (const view of ["book", "batch", "fair"]) {
     await page.locator(`#tab-${view}`).click();
     await page.locator(`#view-${view}`).waitFor();
-    const { words, hidden } = await page.locator(".motto").evaluate((line) => ({ words: line.textContent, hidden: line.scrollHeight - line.clientHeight }));
+    const { words, hidden } = await page.locator(".motto").evaluate(
+      (line) => ({ words: line.textContent, hidden: line.scrollHeight - line.clientHeight }),
+    );
     assert.ok(hidden <= 1, `${view}: ${hidden} px of "${words}" are cut off`);
   }
 }
@@ -247,7 +271,7 @@ async function warnsOfStops({ page, shoot }: Watched): Promise<void> {
   await page.locator("#kind").selectOption("stop");
   await page.fill("#ticket-trigger", (last - 100).toFixed(2));
   await page.locator("#ticket-trigger-fault.warning").waitFor();
-  assert.match(await text(page, "#ticket-trigger-fault"), /The last trade, .*, is already above it/);
+  assert.match(await text(page, "#ticket-trigger-fault"), /The last trade, .*, is already above this trigger/);
   assert.equal(await page.locator("#ticket-trigger").getAttribute("aria-invalid"), null, "it is no fault");
   await shoot("stop-warning");
   await page.fill("#ticket-trigger", (last + 100).toFixed(2));
@@ -262,7 +286,10 @@ async function asksTwice({ page, shoot }: Watched, { venue }: Running): Promise<
     await enter(page, "s", "0.01");
   };
   await sold(last / 2);
-  await until("it is asked about", async () => /^Not sent yet.*(49|50)\.\d % below the last trade.*press again/.test(await text(page, "#ticket-answer")));
+  await until(
+    "it is asked about",
+    async () => /^Not sent yet.*(49|50)\.\d % below the last trade.*press again/.test(await text(page, "#ticket-answer")),
+  );
   assert.match(await text(page, "#ticket-price-fault.warning"), /below the last trade/);
   await shoot("far-order");
   // Another one is asked about again, and a press on the same sends it.
@@ -337,14 +364,19 @@ async function looksBeforeItSigns({ page, shoot }: Watched, { venue }: Running):
   await offer(page, "100000", limit);
   await until("the first is collected", async () => /^Collected/.test(await text(page, "#offer-answer")));
   await offer(page, "100000", limit);
-  await until("the second is not signed", async () => /Not sent.*You have 25.000\.00 EUR, after the 100.000\.00 EUR/u.test(await text(page, "#offer-answer")));
+  await until(
+    "the second is not signed",
+    async () => /Not sent.*You have 25.000\.00 EUR, after the 100.000\.00 EUR/u.test(await text(page, "#offer-answer")),
+  );
   assert.match(await text(page, "#offer-body .sum"), /You have25.000\.00 EURCollected100.000\.00 EUR/u);
   assert.equal(venue.batch.collected, 1);
   await page.locator("#offer-body .shares button").last().click();
   assert.equal(await page.inputValue("#offer-amount"), "25000", "all that is left");
   makeBlock(venue);
   await until("it stands", async () => /since/.test(await text(page, "#offers-table tbody tr")));
-  await until("what stands is reserved, and counted once", async () => /You have25.000\.00 EUR$/u.test(await text(page, "#offer-body .sum")));
+  await until(
+    "what stands is reserved, and counted once", async () => /You have25.000\.00 EUR$/u.test(await text(page, "#offer-body .sum")),
+  );
 }
 
 async function showsAuction({ page, shoot }: Watched, { venue }: Running, { width }: Size): Promise<void> {
@@ -360,9 +392,15 @@ async function showsAuction({ page, shoot }: Watched, { venue }: Running, { widt
   const now = market.indicative();
   assert.ok(now);
   const grouped = now.price.replace(/\B(?=(\d{3})+\.)/, "\u00a0");
-  await until("the indicative price is shown", async () => (await text(page, "#indicative")).startsWith(`Indicative price ${grouped} if the auction ended now: `));
+  await until(
+    "the indicative price is shown",
+    async () => (await text(page, "#indicative")).startsWith(`Indicative price ${grouped} if the auction ended now: `),
+  );
   const left = Number(now.imbalance);
-  assert.match(await text(page, "#indicative"), left === 0 ? /nothing would be left over/ : left > 0 ? /more would be wanted/ : /more would be for sale/);
+  assert.match(
+    await text(page, "#indicative"),
+    left === 0 ? /nothing would be left over/ : left > 0 ? /more would be wanted/ : /more would be for sale/,
+  );
   assert.match(await text(page, "#indicative"), new RegExp(` ${Number(now.volume)}.BTC would trade`.replace(".BTC", "\\sBTC"), "u"));
   assert.match((await page.locator("#depth-plot").getAttribute("aria-label")) ?? "", /Indicative price/);
   const bare = async (id: string): Promise<string> => (await text(page, id)).replace(/\s/gu, " ");
@@ -444,7 +482,10 @@ async function offer(page: Page, amount: string, limit: string): Promise<void> {
 }
 
 async function lowBid(page: Page): Promise<string> {
-  return page.locator("#book-table tbody tr").evaluateAll((rows) => (rows.filter((row) => (row as HTMLTableRowElement).cells[0]?.textContent === "Bid").at(-1) as HTMLTableRowElement).cells[1]?.textContent ?? "");
+  return page.locator("#book-table tbody tr").evaluateAll((rows) => {
+    const bids = (rows as HTMLTableRowElement[]).filter((row) => row.cells[0]?.textContent === "Bid");
+    return bids.at(-1)?.cells[1]?.textContent ?? "";
+  });
 }
 
 async function enter(page: Page, side: "b" | "s", size: string): Promise<void> {
@@ -478,7 +519,9 @@ export async function assertNotCut(page: Page, selector: string, within: string)
     const written = range.getBoundingClientRect();
     const left = Math.min(box.left, written.width > 0 ? written.left : box.left);
     const right = Math.max(box.right, written.width > 0 ? written.right : box.right);
-    return left >= room.left - 1 && right <= room.right + 1 && element.scrollWidth <= element.clientWidth + 1 ? [] : [`${element.textContent} ${Math.round(box.left)}..${Math.round(written.right)} in ${Math.round(room.left)}..${Math.round(room.right)}`];
+    return left >= room.left - 1 && right <= room.right + 1 && element.scrollWidth <= element.clientWidth + 1 ? [] : [
+      `${element.textContent} ${Math.round(box.left)}..${Math.round(written.right)} in ${Math.round(room.left)}..${Math.round(room.right)}`,
+    ];
   }), within);
   assert.deepEqual(cut, [], `cut off in ${within}`);
 }
@@ -486,7 +529,9 @@ export async function assertNotCut(page: Page, selector: string, within: string)
 /** Each lies within another box, and that is in sight. */
 export async function assertWithin(page: Page, selector: string, outer: string): Promise<void> {
   await assertNotCut(page, selector, outer);
-  const { scrollWidth, clientWidth } = await page.locator(outer).evaluate((box) => ({ scrollWidth: box.scrollWidth, clientWidth: box.clientWidth }));
+  const { scrollWidth, clientWidth } = await page.locator(outer).evaluate(
+    (box) => ({ scrollWidth: box.scrollWidth, clientWidth: box.clientWidth }),
+  );
   assert.ok(scrollWidth <= clientWidth + 1, `${outer} scrolls sideways`);
 }
 
@@ -503,6 +548,7 @@ export async function assertApart(page: Page, one: string, other: string): Promi
   const [a, b] = await Promise.all([one, other].map((each) => page.locator(each).first().boundingBox()));
   assert.ok(a, `${one} is shown`);
   if (!b) return;
-  const overlap = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x) > 0 && Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y) > 0;
+  const aside = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
+  const overlap = aside > 0 && Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y) > 0;
   assert.ok(!overlap, `${one} ${JSON.stringify(a)} lies on ${other} ${JSON.stringify(b)}`);
 }

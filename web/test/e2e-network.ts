@@ -10,7 +10,8 @@ import { type Running, startFakeVenue } from "./fake-venue.ts";
 const SIZES = [{ width: 1440, height: 900 }, { width: 1280, height: 720 }, { width: 390, height: 844 }];
 
 export async function networkSteps(browser: Browser): Promise<void> {
-  const at = (name: string, fair: FakeFair | null, act: (page: Page, fake: Running) => Promise<void>): Promise<void> => step(`network: ${name}`, async () => {
+  type Act = (page: Page, fake: Running) => Promise<void>;
+  const at = (name: string, fair: FakeFair | null, act: Act): Promise<void> => step(`network: ${name}`, async () => {
     const fake = await startFakeVenue(0, 0);
     fake.venue.fair = fair;
     try {
@@ -20,7 +21,8 @@ export async function networkSteps(browser: Browser): Promise<void> {
           await watched.page.locator("#connection[data-state=live]").waitFor();
           await act(watched.page, fake);
           await assertFits(watched.page, `${name} at ${size.width}`, size);
-          if (fair) await watched.shoot(`network-${fair.layers.length === 0 ? "plain-" : fair.parallelLayers.length > 0 ? "trees-" : ""}${dark ? "dark-" : ""}${size.width}`);
+          const kind = fair?.layers.length === 0 ? "plain-" : (fair?.parallelLayers.length ?? 0) > 0 ? "trees-" : "";
+          if (fair) await watched.shoot(`network-${kind}${dark ? "dark-" : ""}${size.width}`);
           await watched.assertClean();
           await watched.page.context().close();
         }
@@ -57,8 +59,10 @@ async function choosesTree(page: Page): Promise<void> {
   await until("the second tree is drawn", async () => (await nodes.count()) === 6 + 3 + 2 + 4 + 20);
   assert.equal(await down.count(), 2, "the relay that does not answer, and the one that forwards nothing");
   assert.match(await text(page, "#tree-out"), /: layer 0, place 0: does not answer; layer 1, place 0: answers and forwards nothing\.$/);
-  assert.match((await down.nth(1).locator("title").textContent()) ?? "", /^Relays 0: answers and forwards nothing: 0 packets/);
-  assert.match((await page.locator("#tree-host svg").getAttribute("aria-label")) ?? "", /Relays 1 2, Relays 2 4, Receivers 20/);
+  assert.match(
+    (await down.nth(1).locator("title").textContent()) ?? "", /^Relay, layer 1, place 0: answers and forwards nothing: 0 packets/,
+  );
+  assert.match((await page.locator("#tree-host svg").getAttribute("aria-label")) ?? "", /Relay layer 0: 2, Relay layer 1: 4, Receivers 20/);
   // Of both trees: packets late at receivers, and the longer window.
   assert.equal(await text(page, "#network-receivers-late"), "74");
   assert.match((await text(page, "#network-delivered")).replace(/\s/gu, " "), /^150 µs$/);
@@ -108,7 +112,9 @@ async function seesTree(page: Page): Promise<void> {
   assert.equal(await page.locator("#tree-host .edge.data").count(), 3 + 3 * 20);
   assert.equal(await page.locator("#tree-host .edge.orders").count(), 6, "gateways that stand below this replica");
   assert.equal(await text(page, "#network-who"), "Replica 1 leads");
-  await until("the window of delivery is shown", async () => /^[\d.]+ ms$/.test((await text(page, "#network-window")).replace(/\s/gu, " ")));
+  await until(
+    "the window of delivery is shown", async () => /^[\d.]+ ms$/.test((await text(page, "#network-window")).replace(/\s/gu, " ")),
+  );
   assert.equal(await text(page, "#network-gateways"), "19 / 20");
   assert.equal(await text(page, "#network-copies"), "2");
   assert.match(await text(page, "#network-unfair"), /% of 1/u);
@@ -135,7 +141,9 @@ async function seesTree(page: Page): Promise<void> {
   // Every label of the picture lies within it.
   const outside = await page.locator("#tree-host svg text").evaluateAll((texts) => {
     const host = document.querySelector("#tree-host")!.getBoundingClientRect();
-    return texts.map((each) => each.getBoundingClientRect()).filter((box) => box.left < host.left - 1 || box.right > host.right + 1 || box.bottom > host.bottom + 1).length;
+    return texts.map((each) => each.getBoundingClientRect()).filter(
+      (box) => box.left < host.left - 1 || box.right > host.right + 1 || box.bottom > host.bottom + 1,
+    ).length;
   });
   assert.equal(outside, 0, "labels outside of the picture");
 }

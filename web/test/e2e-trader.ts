@@ -55,7 +55,10 @@ export async function traderSteps(browser: Browser): Promise<void> {
         options.before?.(fake);
         try {
           const { init, timezone } = options;
-          const watched = await open(browser, fake.edAddress, { ...size, ...(init === undefined ? {} : { init }), ...(timezone === undefined ? {} : { timezone }) });
+          const watched = await open(
+            browser, fake.edAddress,
+            { ...size, ...(init === undefined ? {} : { init }), ...(timezone === undefined ? {} : { timezone }) },
+          );
           await isReady(watched.page);
           await act(watched, fake, size);
           await watched.assertClean(options.errors);
@@ -72,22 +75,33 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("indicators are drawn, read out, and kept", [WIDE], drawsIndicators);
   await at("an order is dragged to another price on the chart", [WIDE], dragsOrders);
   await at("a stop without a limit is dragged to another trigger on the chart, and a trailing one is not", [WIDE], dragsStops);
+  await at("trigger and limit of a stop-limit are dragged, each by its line", [WIDE], dragsStopLimits);
   await at("a size is given in the quote asset", [WIDE], sizesInQuote);
-  await at("every order is asked about where that is chosen", [WIDE], asksAlways, { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' });
+  await at(
+    "every order is asked about where that is chosen", [WIDE], asksAlways,
+    { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' },
+  );
   await at("an order has a take-profit and a stop-loss", SIZES, entersBracket, { init: COUNTS_SHIFTS, errors: /409 \(Conflict\)/ });
   await at("an alert is shown once", [WIDE], alerts);
   await at("trades and alerts are heard where that is chosen", [WIDE], playsTones, { init: COUNTS_TONES });
   await at("panels and their arrangement are kept, and reset", [WIDE, { width: 390, height: 844 }], keepsLayout);
-  await at("in every arrangement each panel has its room", [...SIZES, { width: 768, height: 1024 }, { width: 1920, height: 1080 }], hasRoom);
+  await at(
+    "in every arrangement each panel has its room", [...SIZES, { width: 768, height: 1024 }, { width: 1920, height: 1080 }], hasRoom,
+  );
   await at("an auction is shown also where its panel is hidden", [WIDE], showsHiddenAuction, {
     init: 'localStorage.setItem("walras.hidden-panels", JSON.stringify(["depth", "chart"]))',
   });
-  await at("times are this computer's where that is chosen", [WIDE], localTimes, { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" });
+  await at(
+    "times are this computer's where that is chosen", [WIDE], localTimes,
+    { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" },
+  );
   await at("nothing moves while the account is read", SIZES, standsStill, { init: COUNTS_SHIFTS, steps: 20, before: tradeBefore });
 }
 
 function tradeBefore({ venue }: Running): void {
-  const fills = [["buy", "30000.00", "1.0000", "12.00"], ["buy", "31000.00", "1.0000", "12.40"], ["sell", "32000.00", "1.0000", "12.80"]] as const;
+  const fills = [
+    ["buy", "30000.00", "1.0000", "12.00"], ["buy", "31000.00", "1.0000", "12.40"], ["sell", "32000.00", "1.0000", "12.80"],
+  ] as const;
   fills.forEach(([side, price, size, fee], index) => venue.addFill(fill({
     trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${1_700_000_000 + index}123456789`, side,
     price, size, fee, role: "taker",
@@ -166,7 +180,10 @@ async function savesHistories({ page }: Watched): Promise<void> {
 
 async function findsMarkets({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
   await page.locator("#instrument").click();
-  await until("both are listed with the day's figures", async () => (await page.locator("#markets-table tbody tr").allTextContents()).every((row) => /\d %/u.test(row.replace(/\s/gu, " "))));
+  await until(
+    "both are listed with the day's figures",
+    async () => (await page.locator("#markets-table tbody tr").allTextContents()).every((row) => /\d %/u.test(row.replace(/\s/gu, " "))),
+  );
   await page.locator("#market-ETH-USD .star").click();
   assert.deepEqual(await page.locator("#markets-table tbody tr td:nth-child(2)").allTextContents(), ["ETH/USD", "BTC/USD"]);
   const aside = await page.locator("#markets").evaluate((box) => box.scrollWidth - box.clientWidth);
@@ -227,10 +244,16 @@ async function watchesMarkets({ page, shoot }: Watched, { venue }: Running, { wi
   await page.reload();
   await isReady(page);
   await until("they are kept", showsAll);
-  await page.keyboard.press("i");
-  await page.locator("#market-ETH-USD .star").click();
-  await page.keyboard.press("Escape");
-  await until("one is taken off", async () => (await entries.allTextContents()).join().startsWith("BTC/USD") && (await entries.count()) === 1);
+  // It is one list in all tabs of the browser.
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.locator("#watched-BTC-USD").waitFor();
+  await other.locator("#watch-choose").click();
+  await other.locator("#market-ETH-USD .star").click();
+  await until(
+    "one is taken off", async () => (await entries.allTextContents()).join().startsWith("BTC/USD") && (await entries.count()) === 1,
+  );
+  await other.close();
 }
 
 const INDICATORS = new RegExp([
@@ -243,7 +266,9 @@ async function drawsIndicators({ page, shoot }: Watched): Promise<void> {
   for (const name of ["average", "exponential", "bollinger", "vwap", "rsi", "macd", "atr"]) await page.locator(`#study-${name}`).check();
   await page.fill("#study-average-period", "10");
   await page.locator("#study-average-period").press("Enter");
-  const shown = (): Promise<string> => page.locator("#candle-readout").evaluate((line) => [...line.children].map((part) => part.textContent).join("; "));
+  const shown = (): Promise<string> => page.locator("#candle-readout").evaluate(
+    (line) => [...line.children].map((part) => part.textContent).join("; "),
+  );
   await until("their values are read out", async () => INDICATORS.test(await shown()));
   const panes = (): Promise<number> =>
     page.locator("#chart-plot table tr").evaluateAll((rows) => rows.filter((row) => row.querySelector("canvas")).length);
@@ -282,6 +307,7 @@ async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promis
   await page.keyboard.press("Escape");
   await page.mouse.up();
   assert.equal(venue.market("BTC-USD").book.ordersOf(1)[0]?.price, after);
+  await scrollsChart(page);
   await page.fill("#ticket-price", "40000");
   await enter(page, "b", "0.01");
   await page.keyboard.press("Enter");
@@ -297,10 +323,7 @@ async function dragsStops({ page }: Watched, { venue }: Running): Promise<void> 
   await page.locator('#chart-plot[data-own-lines="1"]').waitFor();
   const before = stop();
   assert.ok(before > 0n);
-  const { x, y } = await findLine(page);
-  await page.mouse.down();
-  await page.mouse.move(x, y + 12, { steps: 3 });
-  await page.mouse.up();
+  await dragLine(page, "above");
   await until("the venue has the new trigger", async () => stop() < before);
   assert.equal(book.ordersOf(1)[0]?.price, null, "it has no limit as before");
   await page.getByText("Your order was moved").waitFor();
@@ -324,16 +347,86 @@ async function dragsStops({ page }: Watched, { venue }: Running): Promise<void> 
   assert.equal(await lineAt(page), null);
 }
 
-async function lowestBid(page: Page): Promise<string> {
+async function dragsStopLimits({ page, shoot }: Watched, { venue }: Running): Promise<void> {
+  const { book } = venue.market("BTC-USD");
+  const own = (): { trigger: bigint; price: bigint } => {
+    const [order] = book.ordersOf(1);
+    return { trigger: order?.trigger ?? 0n, price: order?.price ?? 0n };
+  };
+  const bids = await bidsOf(page);
+  await page.locator("#kind").selectOption("stop_limit");
+  await page.fill("#ticket-trigger", bids[Math.floor(bids.length / 2)] ?? "");
+  await page.fill("#ticket-price", bids.at(-1) ?? "");
+  await enter(page, "s", "0.02");
+  await page.locator('#chart-plot[data-own-lines="2"]').waitFor();
+  const before = own();
+  assert.ok(before.trigger > before.price && before.price > 0n);
+  await shoot("stop-limit-lines");
+  await dragLine(page, "above");
+  await until("the venue has the new trigger", async () => own().trigger < before.trigger);
+  assert.equal(own().price, before.price, "the limit is where it was");
+  await page.getByText("(trigger): from").waitFor();
+  // By keyboard, in the order's row.
+  await page.locator("#orders-table tbody button", { hasText: "Amend" }).click();
+  assert.deepEqual(await page.locator("#orders-table .amend label").allTextContents(), ["Trigger", "Price", "Open"]);
+  const field = page.locator("#orders-table tbody input").first();
+  await field.fill(formatUnits(before.trigger, 2));
+  await field.press("Enter");
+  await until("the trigger is where it was", async () => own().trigger === before.trigger);
+  await dragLine(page, "below");
+  await until("the venue has the new limit", async () => own().price < before.price);
+  assert.equal(own().trigger, before.trigger, "the trigger is where it was");
+  await page.getByText("(limit): from").waitFor();
+  await choose(page, "input[name=orders-shown][value=history]");
+  await until("the history says which price was amended", async () => {
+    const whats = (await page.locator("#history-table td.what").allTextContents()).filter((what) => what.startsWith("Amended from"));
+    return whats.map((what) => /\((\w+)\)$/.exec(what)?.[1]).join() === "limit,trigger,trigger";
+  });
+}
+
+/** Earlier candles come into sight where the chart is dragged by no line. */
+async function scrollsChart(page: Page): Promise<void> {
+  const box = await page.locator("#chart-plot").boundingBox();
+  assert.ok(box);
+  const [x, y] = [box.x + 200, box.y + 20];
+  const readAt = async (): Promise<string> => {
+    await page.mouse.move(x, y);
+    return text(page, "#candle-readout span");
+  };
+  await page.mouse.move(0, 0);
+  const newest = await text(page, "#candle-readout span");
+  await until("the candle at the pointer is read out", async () => (await readAt()) !== newest);
+  const before = await readAt();
+  await page.mouse.down();
+  await page.mouse.move(x + 80, y, { steps: 4 });
+  await page.mouse.up();
+  await until("another candle is there", async () => (await readAt()) !== before);
+}
+
+async function bidsOf(page: Page): Promise<string[]> {
   const bids = page.locator("#book-table tbody tr[data-side=buy]");
-  return (await bids.evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""))).at(-1) ?? "";
+  return bids.evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""));
+}
+
+async function lowestBid(page: Page): Promise<string> {
+  return (await bidsOf(page)).at(-1) ?? "";
+}
+
+type From = "above" | "below";
+
+/** Drags the first line from there on to a lower price. */
+async function dragLine(page: Page, from: From): Promise<void> {
+  const { x, y } = await findLine(page, from);
+  await page.mouse.down();
+  await page.mouse.move(x, y + 12, { steps: 3 });
+  await page.mouse.up();
 }
 
 /** Where an order's line lies on the chart: the pointer becomes a grip there. The scale follows the price, so it is looked for again. */
-async function findLine(page: Page): Promise<{ x: number; y: number }> {
+async function findLine(page: Page, from: From = "above"): Promise<{ x: number; y: number }> {
   const found: { x: number; y: number }[] = [];
   await until("an order's line is found on the chart", async () => {
-    const at = await lineAt(page);
+    const at = await lineAt(page, from);
     if (at !== null) found.push(at);
     return at !== null;
   });
@@ -342,11 +435,12 @@ async function findLine(page: Page): Promise<{ x: number; y: number }> {
   return line;
 }
 
-async function lineAt(page: Page): Promise<{ x: number; y: number } | null> {
+async function lineAt(page: Page, from: From = "above"): Promise<{ x: number; y: number } | null> {
   const box = await page.locator("#chart-plot").boundingBox();
   assert.ok(box);
   const x = box.x + 200;
-  for (let y = box.y + 4; y < box.y + box.height; y += 4) {
+  for (let down = 4; down < box.height; down += 4) {
+    const y = box.y + (from === "above" ? down : box.height - down);
     await page.mouse.move(x, y);
     if (await page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"))) return { x, y };
   }
@@ -358,7 +452,10 @@ async function sizesInQuote({ page, shoot }: Watched): Promise<void> {
   await page.locator("#size-unit").click();
   await until("the unit is turned", async () => (await text(page, "#size-unit")) === "USD");
   await page.fill("#ticket-size", "1000");
-  await until("it is reckoned in lots", async () => /That is0\.0333 BTCCosts at most999\.00 USD/.test((await text(page, ".ticket .sum")).replace(/\s/gu, " ")));
+  await until(
+    "it is reckoned in lots",
+    async () => /That is0\.0333 BTCCosts at most999\.00 USD/.test((await text(page, ".ticket .sum")).replace(/\s/gu, " ")),
+  );
   await until("the button says so", async () => /^Buy 0\.0333 BTC at/.test((await text(page, "#submit")).replace(/\s/gu, " ")));
   await shoot("size-in-quote");
   await page.fill("#ticket-size", "2.99");
@@ -374,7 +471,10 @@ async function asksAlways({ page }: Watched, { venue }: Running): Promise<void> 
   const bid = (await text(page, "#best-bid")).replace(/\s/gu, "");
   await page.fill("#ticket-price", bid);
   await enter(page, "b", "0.01");
-  await until("it is asked about", async () => /^Not sent yet.*Buy 0\.01 BTC at.*press again/u.test((await text(page, "#ticket-answer")).replace(/\s/gu, " ")));
+  await until(
+    "it is asked about",
+    async () => /^Not sent yet.*Buy 0\.01 BTC at.*press again/u.test((await text(page, "#ticket-answer")).replace(/\s/gu, " ")),
+  );
   assert.equal(venue.market("BTC-USD").book.ordersOf(1).length, 0);
   // With exits it is another order, and they are asked about with it.
   await page.locator("#exits summary").click();
@@ -417,7 +517,7 @@ async function entersBracket({ page, shoot }: Watched, { venue }: Running, { wid
   await page.fill("#ticket-stopLoss", (last - 1_000).toFixed(2));
   await page.locator("#ticket-stopLoss").press("Enter");
   await until("it stands with its exits", async () =>
-    /^Standing.*follow what it fills: take-profit at [\d .]+, stop-loss at [\d .]+, limit [\d .]+\.$/.test(await answer()));
+    /^Standing.*its exits follow: take-profit at [\d .]+, stop-loss at [\d .]+, limit [\d .]+\.$/.test(await answer()));
   await until("all three are listed", async () => (await rows()).length === 3);
   assert.equal((await rows()).filter((row) => /, waits for its entry$/.test(row)).length, 2, (await rows()).join("\n"));
   await shoot(`bracket-open-${width}`);

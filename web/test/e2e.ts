@@ -56,7 +56,9 @@ async function seesMarket(): Promise<void> {
   await isLive(page);
   assert.match(await text(page, "#last-price"), /\d/);
   assert.match(await page.title(), /Walras/);
-  await page.waitForFunction(() => /^Demo day (×[\d.]+|at full speed|over)$/.test(document.querySelector("#demo-words")?.textContent ?? ""));
+  await page.waitForFunction(
+    () => /^Demo day (×[\d.]+|at full speed|over)$/.test(document.querySelector("#demo-words")?.textContent ?? ""),
+  );
   await until("trades are on the tape", async () => (await page.locator("#tape-body tbody tr").count()) > 0);
   assert.equal(await page.locator("#submit").isDisabled(), true, "no order without a key");
   assert.equal(await page.getByText("To trade, this page needs an API key").isVisible(), true);
@@ -65,7 +67,13 @@ async function seesMarket(): Promise<void> {
   await page.keyboard.press("Enter");
   await page.getByText("A key looks like").waitFor();
   await page.keyboard.press("Escape");
-  await assertTabStopsVisible(page, [/Skip/, /Instrument/, /steps of/, /Price in the order book/, /Indicators/, /interval|10s/i, /Alerts/, /Settings/, /Buy/, /Price/, /Size/]);
+  await assertTabStopsVisible(
+    page,
+    [
+      /Skip/, /Instrument/, /steps of/, /Price in the order book/, /Indicators/, /interval|10s/i, /Alerts/, /Settings/, /Buy/, /Price/,
+      /Size/,
+    ],
+  );
   await blur(page);
   await page.keyboard.press("t");
   await page.locator("html[data-theme=light]").waitFor();
@@ -175,7 +183,10 @@ async function restsAmendsCancels(page: Page): Promise<void> {
   await page.keyboard.press("Tab");
   await retype(page, half);
   await page.keyboard.press("Enter");
-  await until("the order shrank", async () => Number((await text(page, "#orders-table tbody tr td:nth-child(3)")).replace(/\s/g, "")) === Number(half));
+  await until(
+    "the order shrank",
+    async () => Number((await text(page, "#orders-table tbody tr td:nth-child(3)")).replace(/\s/g, "")) === Number(half),
+  );
 
   // Cancel: the button next to it.
   await blur(page);
@@ -298,7 +309,8 @@ async function agrees(page: Page, running: Running): Promise<boolean> {
 async function looks(): Promise<void> {
   const shots: [string, Parameters<typeof open>[2]][] = [
     ["dark-1440", { width: 1440, height: 900, dark: true }], ["light-1920", { width: 1920, height: 1080 }],
-    ["dark-1100", { width: 1100, height: 900, dark: true }], ["light-400", { width: 400, height: 860 }], ["dark-400", { width: 400, height: 860, dark: true }],
+    ["dark-1100", { width: 1100, height: 900, dark: true }], ["light-400", { width: 400, height: 860 }],
+    ["dark-400", { width: 400, height: 860, dark: true }],
   ];
   for (const [name, size] of shots) {
     const watched: Watched = await open(browser, address, size);

@@ -7,18 +7,23 @@ import { FakeFair } from "./fake/fair.ts";
 import { releaseFigures, releaseJudged } from "./whole.ts";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
-const look = (fair: FakeFair): Parameters<typeof gatewayRows>[0] => ({ fair: fair.fairAccess(), cluster: fair.cluster(), clock: fair.clock(), latency: fair.latency() });
+const look = (fair: FakeFair): Parameters<typeof gatewayRows>[0] =>
+  ({ fair: fair.fairAccess(), cluster: fair.cluster(), clock: fair.clock(), latency: fair.latency() });
 
 test("spans have three digits and the unit that fits", () => {
   const shown: [number, string][] = [
-    [0, "0 ns"], [85, "85 ns"], [999, "999 ns"], [1_000, "1 µs"], [1_240, "1.24 µs"], [41_230, "41.2 µs"], [312_400, "312 µs"], [999_499, "999 µs"], [999_600, "1 ms"],
+    [0, "0 ns"], [85, "85 ns"], [999, "999 ns"], [1_000, "1 µs"], [1_240, "1.24 µs"], [41_230, "41.2 µs"], [312_400, "312 µs"],
+    [999_499, "999 µs"], [999_600, "1 ms"],
     [1_000_000, "1 ms"], [20_000_000, "20 ms"], [2_100_000_000, "2.1 s"], [61_000_000_000, "61 s"], [4e12, "4000 s"],
   ];
   for (const [ns, expected] of shown) assert.equal(plain(showSpan(ns)), expected, String(ns));
 });
 
 test("shares have two digits however small they are", () => {
-  const shown: [number, string][] = [[0, "0 %"], [1, "0.0001 %"], [12, "0.0012 %"], [8_300, "0.83 %"], [8_349, "0.83 %"], [10_000, "1 %"], [123_456, "12 %"], [1_000_000, "100 %"]];
+  const shown: [number, string][] = [
+    [0, "0 %"], [1, "0.0001 %"], [12, "0.0012 %"], [8_300, "0.83 %"], [8_349, "0.83 %"], [10_000, "1 %"], [123_456, "12 %"],
+    [1_000_000, "100 %"],
+  ];
   for (const [ppm, expected] of shown) assert.equal(plain(showShare(ppm)), expected, String(ppm));
   assert.equal(sharePpm(0, 0), null);
   assert.equal(sharePpm(1, 4), 250_000);

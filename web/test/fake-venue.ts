@@ -156,7 +156,9 @@ function batches(venue: FakeVenue, path: string, body: string): object {
   }
   if (name === "main" && what === "pools") return { pools: batch.pools.list() };
   if (name === "main" && what === "demand") return batch.demand(query.get("sell") ?? "", query.get("buy") ?? "");
-  if (name === "main" && what === "transactions") return { results: (JSON.parse(body) as { transactions: string[] }).transactions.map((hex) => submitted(venue, hex)) };
+  if (name === "main" && what === "transactions") {
+    return { results: (JSON.parse(body) as { transactions: string[] }).transactions.map((hex) => submitted(venue, hex)) };
+  }
   throw new FakeReject(109, "NotFound", "There is nothing at this address.");
 }
 

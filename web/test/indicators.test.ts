@@ -48,7 +48,9 @@ function prices(count: number, seed: number): bigint[] {
 test("the simple average is exact to the last digit", () => {
   for (const period of [1, 3, 20]) {
     const list = prices(60, 7);
-    const exact = list.map((_, at) => (at + 1 < period ? null : { n: list.slice(at + 1 - period, at + 1).reduce((a, b) => a + b), d: BigInt(period) }));
+    const exact = list.map(
+      (_, at) => (at + 1 < period ? null : { n: list.slice(at + 1 - period, at + 1).reduce((a, b) => a + b), d: BigInt(period) }),
+    );
     assertNear(simpleAverage(list, period), exact, 1n);
   }
   assert.deepEqual(simpleAverage([1n, 2n, 4n], 3), [null, null, 2_333_333_333_333n]);
@@ -70,12 +72,16 @@ test("the exponential average strays by less than its period of guard units", ()
 
 test("VWAP is exact, and begins again with the UTC day", () => {
   const list = prices(90, 3);
-  const candles: Traded[] = list.map((close, at) => ({ timeS: 1_700_000_000 + at * 3_600, high: close + 5n, low: close - 7n, close, volume: BigInt((at * 37) % 11) }));
+  const candles: Traded[] = list.map(
+    (close, at) => ({ timeS: 1_700_000_000 + at * 3_600, high: close + 5n, low: close - 7n, close, volume: BigInt((at * 37) % 11) }),
+  );
   const exact = candles.map((_, at) => {
     const day = Math.floor((candles[at]?.timeS ?? 0) / 86_400);
     const ofDay = candles.slice(0, at + 1).filter(({ timeS }) => Math.floor(timeS / 86_400) === day);
     const volume = ofDay.reduce((sum, candle) => sum + candle.volume, 0n);
-    return volume === 0n ? null : { n: ofDay.reduce((sum, { high, low, close, volume: much }) => sum + (high + low + close) * much, 0n), d: 3n * volume };
+    return volume === 0n ? null : {
+      n: ofDay.reduce((sum, { high, low, close, volume: much }) => sum + (high + low + close) * much, 0n), d: 3n * volume,
+    };
   });
   assertNear(volumeWeighted(candles), exact, 1n);
 });

@@ -18,7 +18,10 @@ export async function assertTabStopsVisible(page: Page, expectedStops: RegExp[])
       const { outlineStyle, outlineWidth } = getComputedStyle(shown);
       const name = element.getAttribute("aria-label") ?? element.getAttribute("aria-labelledby") ?? element.closest("label")?.textContent
         ?? (element as HTMLInputElement).labels?.[0]?.textContent ?? element.textContent ?? "";
-      return { name: `${element.tagName.toLowerCase()} ${name.trim()}`, hasName: name.trim() !== "", size: box.width * box.height, ring: outlineStyle !== "none" && outlineWidth !== "0px" };
+      return {
+        name: `${element.tagName.toLowerCase()} ${name.trim()}`, hasName: name.trim() !== "", size: box.width * box.height,
+        ring: outlineStyle !== "none" && outlineWidth !== "0px",
+      };
     });
     if (at === null) break;
     if (seen.length > 0 && at.name === seen[0]) break;

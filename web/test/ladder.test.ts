@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { type LadderPicture, type LadderRow, paintLadder } from "../src/views/ladder-paint.ts";
 import type { Palette } from "../src/views/theme.ts";
 
-const row = (side: "buy" | "sell", orderCount: number, own: bigint): LadderRow => ({ side, level: { price: side === "buy" ? 99n : 101n, size: 5n, orderCount }, total: 5n, own });
+const row = (side: "buy" | "sell", orderCount: number, own: bigint): LadderRow =>
+  ({ side, level: { price: side === "buy" ? 99n : 101n, size: 5n, orderCount }, total: 5n, own });
 
 /** All that is written, from left to right in each line. */
 function written(picture: Partial<LadderPicture>): string[] {
@@ -14,7 +15,8 @@ function written(picture: Partial<LadderPicture>): string[] {
     set: () => true,
   }) as CanvasRenderingContext2D;
   const whole: LadderPicture = {
-    bids: [], asks: [], rowsPerSide: 2, chosen: null, hovered: null, middleText: "Spread 2", isLive: true, priceText: String, sizeText: (size) => `${size}.0`, ...picture,
+    bids: [], asks: [], rowsPerSide: 2, chosen: null, hovered: null, middleText: "Spread 2", isLive: true, priceText: String,
+    sizeText: (size) => `${size}.0`, ...picture,
   };
   paintLadder(context, 300, 200, whole, new Proxy({}, { get: () => "rgb(0, 0, 0)" }) as Palette);
   const heights = [...new Set(texts.map(({ y }) => y))].sort((a, b) => a - b);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ClusterGateway, ClusterView } from "walras";
-import { outWords, pictureOf, relayLines, relaysOut, treesOf } from "../src/state/network.ts";
+import { headsOf, nameOf, outWords, pictureOf, relayLines, relaysOut, treesOf } from "../src/state/network.ts";
 import { cluster, muteRelay, relayNode, relayTree, replica, silentRelay } from "./whole.ts";
 
 function clusterOf(gateways: number, layers: number[], lost: number[] = []): ClusterView {
@@ -17,9 +17,16 @@ function clusterOf(gateways: number, layers: number[], lost: number[] = []): Clu
 
 test("columns go from gateways to receivers, and lines join what is drawn", () => {
   const { columns, edges } = pictureOf(clusterOf(4, [2, 6], [42]));
-  assert.deepEqual(columns.map((column) => [column[0]?.kind, column.length]), [["gateway", 4], ["replica", 3], ["relay", 2], ["receiver", 6]]);
-  assert.deepEqual(edges.filter(({ kind }) => kind === "orders").map(({ from, to }) => [from, to]), [["gateway 40", "replica 2"]], "42 is not linked");
-  assert.deepEqual(edges.filter(({ kind }) => kind === "cluster").map(({ from, to, isUp }) => [from, to, isUp]), [["replica 2", "replica 1", true], ["replica 3", "replica 1", false]]);
+  assert.deepEqual(
+    columns.map((column) => [column[0]?.kind, column.length]), [["gateway", 4], ["replica", 3], ["relay", 2], ["receiver", 6]],
+  );
+  assert.deepEqual(
+    edges.filter(({ kind }) => kind === "orders").map(({ from, to }) => [from, to]), [["gateway 40", "replica 2"]], "42 is not linked",
+  );
+  assert.deepEqual(
+    edges.filter(({ kind }) => kind === "cluster").map(({ from, to, isUp }) => [from, to, isUp]),
+    [["replica 2", "replica 1", true], ["replica 3", "replica 1", false]],
+  );
   assert.equal(edges.filter(({ kind }) => kind === "data").length, 2 + 12);
 });
 
@@ -33,7 +40,9 @@ test("a thousand receivers are drawn as some, and none is lost from the count", 
 
 test("a relay that does not answer is drawn as down, with the lines to it; one that was not asked is up", () => {
   const { tree, ...rest } = clusterOf(1, [2, 3]);
-  const { columns, edges } = pictureOf({ ...rest, tree: tree == null ? null : { ...tree, relays: [relayNode(), silentRelay({ place: 1 })] } });
+  const { columns, edges } = pictureOf({
+    ...rest, tree: tree == null ? null : { ...tree, relays: [relayNode(), silentRelay({ place: 1 })] },
+  });
   assert.deepEqual(columns.at(-2)?.map(({ isUp, said }) => [isUp, said?.packets]), [[true, 7], [false, null]]);
   assert.ok(columns.at(-1)?.every(({ isUp }) => isUp), "receivers are not asked for by place");
   assert.deepEqual(edges.filter(({ kind, isUp }) => kind === "data" && !isUp).length, 1 + 3);
@@ -78,6 +87,20 @@ test("of several trees one is drawn, and each says how many of its relays are do
   assert.deepEqual(drawn, [[3, 3, 6], [3, 2, 4, 6]]);
   assert.deepEqual(pictureOf(of).columns.length, 3, "the first one by default");
   assert.deepEqual(treesOf(clusterOf(0, [])), []);
+});
+
+test("layers are counted as in the table, with leaf gateways and without", () => {
+  for (const gateways of [0, 2]) {
+    const picture = pictureOf(clusterOf(gateways, [2, 4, 6]));
+    const all = ["Replicas 3", "Relay layer 0: 2", "Relay layer 1: 4", "Receivers 6"];
+    assert.deepEqual(headsOf(picture), gateways === 0 ? all : ["Leaf gateways 2", ...all]);
+    assert.deepEqual(picture.columns.slice(-4).map((column) => nameOf(column[1]!)), [
+      "Replica 2", "Relay, layer 0, place 1", "Relay, layer 1, place 1", "Receiver 1",
+    ]);
+  }
+  assert.deepEqual(
+    headsOf(pictureOf(clusterOf(0, [2, 1_000]))).slice(1), ["Relays 2", "Receivers 1\u00a0000"], "a single layer needs no number",
+  );
 });
 
 test("a venue without gateways and tree is its replicas", () => {

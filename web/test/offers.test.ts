@@ -26,8 +26,13 @@ test("an offer is collected, stands, trades in part, and is gone", () => {
   assert.deepEqual(states(offers), ["7 standing 10.00"]);
   assert.equal(offers.collectedFor("main", "16"), 0);
   const fill = { batch: "main", sequence: "7", block: "16", sell: "EUR", buy: "USD", sold: "4.00", bought: "4.33", time_ns: "1" };
-  const first = offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "6.00", limit_bits: "5" }], offer_fills: [fill] }));
-  assert.deepEqual(offers.list("main").map(({ standing }) => [standing?.limit_bits, standing?.tie]), [["5", "3"]], "what is left is cancelled by the limit that it has now");
+  const first = offers.apply(
+    update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "6.00", limit_bits: "5" }], offer_fills: [fill] }),
+  );
+  assert.deepEqual(
+    offers.list("main").map(({ standing }) => [standing?.limit_bits, standing?.tie]), [["5", "3"]],
+    "what is left is cancelled by the limit that it has now",
+  );
   assert.deepEqual([states(offers), first.fills], [["7 standing 6.00"], [fill]]);
   assert.deepEqual(offers.apply(update({ offer_fills: [fill] })).fills, [], "reported twice, it is one fill");
   offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "0.00" }] }));
@@ -41,11 +46,17 @@ test("a cancel shows while it is collected, and ends with its offer or by being 
   offers.collected({ batch: "main", sequence: "10", block: "17", asks: { cancels: "main 8" } });
   assert.deepEqual(states(offers), ["8 cancelling 10.00", "7 cancelling 10.00"]);
   const { ended } = offers.apply(update({ offer_updates: [
-    { ...offer("7"), status: "cancelled" }, { batch: "main", sequence: "10", status: "dropped", reason: { code: 10, name: "UnknownOffer", message: "no such offer: it may have traded" } },
+    { ...offer("7"), status: "cancelled" },
+    {
+      batch: "main", sequence: "10", status: "dropped",
+      reason: { code: 10, name: "UnknownOffer", message: "no such offer: it may have traded" },
+    },
   ] }));
   assert.deepEqual(states(offers), ["8 standing 10.00"]);
   const said = ended.map(describeDrop);
-  assert.deepEqual(said, [{ tone: "bad", title: "Transaction 10 left out (10: Unknown offer)", text: "No such offer: it may have traded." }]);
+  assert.deepEqual(
+    said, [{ tone: "bad", title: "Transaction 10 left out (10: Unknown offer)", text: "No such offer: it may have traded." }],
+  );
 });
 
 test("news that never came does not leave an offer collected forever", () => {
@@ -94,13 +105,19 @@ test("an offer is held against what is left of the balance and what is collected
   assert.deepEqual(left(), { asset: "EUR", free: 923_900n, collected: 2_000n });
   assert.equal(left("USD")?.collected, 0n, "of another asset nothing is promised");
   assert.equal(fault("9239"), undefined);
-  assert.equal(fault("9239.01"), "You have 9 239.00 EUR, after the 20.00 EUR that the next block has collected already. Offer no more: an overdraft drops all your transactions in the block.");
+  assert.equal(
+    fault("9239.01"),
+    "You have 9 239.00 EUR, after the 20.00 EUR that the next block has collected already. " +
+      "Offer no more: an overdraft drops all your transactions in the block.",
+  );
   // What stands is reserved in the balance, and counted there.
   offers.apply(update({ offer_updates: [{ ...offer("7"), status: "open" }] }));
   assert.equal(left("EUR", "9249.00")?.free, 923_900n);
   // The balance shrank meanwhile below what is promised.
   assert.match(fault("0.01", left("EUR", "5.00")) ?? "", /You have 0\.00 EUR, after the 10\.00 EUR/);
-  assert.equal(fault("1000000000", spendableOf("EUR", undefined, ["1"], 2)), undefined, "before the balances came nothing is held against anything");
+  assert.equal(
+    fault("1000000000", spendableOf("EUR", undefined, ["1"], 2)), undefined, "before the balances came nothing is held against anything",
+  );
 });
 
 test("what the last prices would bring is after the commission, rounded down", () => {
@@ -174,7 +191,9 @@ test("of a thousand assets those are shown that are looked for", () => {
   const assets = Array.from({ length: 1_000 }, (_, at) => `S${at}`);
   const usual = shownAssets(assets, "", ["S999", "S500"]);
   assert.deepEqual([usual.length, usual[0], usual.at(-2), usual.at(-1)], [ASSETS_SHOWN_MAX, "S0", "S500", "S999"]);
-  assert.deepEqual(shownAssets(assets, " s99", ["S500"]), ["S99", "S990", "S991", "S992", "S993", "S994", "S995", "S996", "S997", "S998", "S999"]);
+  assert.deepEqual(
+    shownAssets(assets, " s99", ["S500"]), ["S99", "S990", "S991", "S992", "S993", "S994", "S995", "S996", "S997", "S998", "S999"],
+  );
   assert.deepEqual(shownAssets(assets, "X", ["S1"]), []);
   assert.deepEqual(shownAssets(["A", "B"], "X", []), ["A", "B"], "a few assets are all shown");
 });

@@ -17,18 +17,33 @@ const say = (answer: OrderAnswer): string => {
 };
 
 test("an order's outcome is shown with exact sums", () => {
-  assert.equal(say(reply("filled", [["0.100", "10.00"], ["0.200", "10.01"], ["0.200", "10.02"]])), "good: Filled. Bought 0.5 of 0.5 BTC at 10.00 to 10.02. Log entry 7.");
-  assert.equal(say(reply("partially_filled", [["0.300", "10.00"]])), "good: Partly filled, the rest stands. Bought 0.3 of 0.5 BTC at 10.00. Log entry 7.");
+  assert.equal(
+    say(reply("filled", [["0.100", "10.00"], ["0.200", "10.01"], ["0.200", "10.02"]])),
+    "good: Filled. Bought 0.5 of 0.5 BTC at 10.00 to 10.02. Log entry 7.",
+  );
+  assert.equal(
+    say(reply("partially_filled", [["0.300", "10.00"]])),
+    "good: Partly filled, the rest stands. Bought 0.3 of 0.5 BTC at 10.00. Log entry 7.",
+  );
   assert.equal(say(reply("resting", [])), "good: Standing in the book. 0.5 BTC wait for the other side. Log entry 7.");
   assert.equal(say(reply("waiting_trigger", [])), "good: Waiting for its trigger. Log entry 7.");
-  assert.equal(say(reply("cancelled", [["0.1", "10.00"]], "unfilled")), "good: Partly filled, the rest cancelled. Bought 0.1 of 0.5 BTC at 10.00. Nothing more stood at a price that fits. Log entry 7.");
-  assert.equal(say(reply("cancelled", [], "self_trade")), "plain: Cancelled without a trade. It would have traded with an order of your own. Log entry 7.");
+  assert.equal(
+    say(reply("cancelled", [["0.1", "10.00"]], "unfilled")),
+    "good: Partly filled, the rest cancelled. Bought 0.1 of 0.5 BTC at 10.00. No more orders stood at a price that it accepts. " +
+      "Log entry 7.",
+  );
+  assert.equal(
+    say(reply("cancelled", [], "self_trade")),
+    "plain: Cancelled without a trade. It would have traded with an order of your own. Log entry 7.",
+  );
   assert.equal(say(reply("cancelled", [], "some_new_reason")), "plain: Cancelled without a trade. Some new reason. Log entry 7.");
 });
 
 test("a refusal keeps its number, advice and detail", () => {
   const refusal = new Refused({ code: 48, name: "PriceOutsideCollar", message: "The limit price is too far.", detail: "price: 99" });
-  assert.deepEqual(describeError(refusal), { title: "Refused, no. 48: Price outside collar", text: "The limit price is too far. price: 99" });
+  assert.deepEqual(
+    describeError(refusal), { title: "Refused, no. 48: Price outside collar", text: "The limit price is too far. price: 99" },
+  );
   assert.equal(describeError(new OutcomeUnknown()).title, "No answer");
   assert.equal(describeError(new Error("x")).title, "Not sent");
 });

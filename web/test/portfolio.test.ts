@@ -24,7 +24,9 @@ test("what is sold takes its share of the cost; profit adds up to the cent", () 
 });
 
 test("a trade that turns the position around closes one side and opens the other", () => {
-  const result = resultOf("BTC/USD", [fill("buy", "1.0000", "100.00"), fill("sell", "3.0000", "110.00"), fill("buy", "1.0000", "90.00")], SCALE);
+  const result = resultOf(
+    "BTC/USD", [fill("buy", "1.0000", "100.00"), fill("sell", "3.0000", "110.00"), fill("buy", "1.0000", "90.00")], SCALE,
+  );
   assert.equal(result.net, -10_000n);
   // 10 on the one that was bought first, 20 on one of the two sold short.
   assert.equal(result.realised, 3_000n);
@@ -36,7 +38,13 @@ test("whatever the trades, realised less cost is what sales brought less what pu
   let state = 12345;
   const next = (below: number): number => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648) % below;
   for (let round = 0; round < 200; round += 1) {
-    const fills = Array.from({ length: 1 + next(30) }, () => fill(next(2) === 0 ? "buy" : "sell", `${next(3)}.${String(1 + next(9_999)).padStart(4, "0")}`, `${1 + next(500)}.${String(next(100)).padStart(2, "0")}`));
+    const fills = Array.from(
+      { length: 1 + next(30) },
+      () => fill(
+        next(2) === 0 ? "buy" : "sell", `${next(3)}.${String(1 + next(9_999)).padStart(4, "0")}`,
+        `${1 + next(500)}.${String(next(100)).padStart(2, "0")}`,
+      ),
+    );
     const result = resultOf("BTC/USD", fills, SCALE);
     assert.equal(result.realised - result.cost, result.sold - result.bought);
     if (result.net === 0n) assert.equal(result.cost, 0n);

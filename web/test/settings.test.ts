@@ -13,7 +13,11 @@ Object.defineProperty(globalThis, "localStorage", {
     },
   },
 });
-const { flag, hiddenPanels, isText, layout, oneOf, Setting, soundOn, texts } = await import("../src/base/settings.ts");
+const listeners: ((event: { key: string | null }) => void)[] = [];
+Object.defineProperty(globalThis, "addEventListener", {
+  value: (_: string, listener: (typeof listeners)[number]) => void listeners.push(listener),
+});
+const { flag, hiddenPanels, isText, layout, oneOf, Setting, SharedSetting, soundOn, texts } = await import("../src/base/settings.ts");
 
 test("sound is off until it is chosen, and what is chosen is kept", () => {
   assert.equal(soundOn.value, false, "what nobody could have chosen is not taken");
@@ -46,4 +50,19 @@ test("what cannot be read or kept holds until the page is closed", () => {
   favourites.value = ["BTC/USD", "ETH/USD", "SOL/USD"];
   assert.equal(favourites.value.length, 3);
   assert.equal(kept.get("walras.favourites"), undefined);
+});
+
+test("a shared list takes over what another tab has kept, and the next choice adds to that", () => {
+  const list = new SharedSetting<string[]>("list", [], texts);
+  list.value = ["A"];
+  kept.set("walras.list", '["A","B"]');
+  const hear = (key: string | null): void => listeners.forEach((listener) => listener({ key }));
+  hear("walras.other");
+  assert.deepEqual(list.value, ["A"], "other news are not its own");
+  hear("walras.list");
+  list.value = [...list.value, "C"];
+  assert.equal(kept.get("walras.list"), '["A","B","C"]');
+  kept.delete("walras.list");
+  hear(null);
+  assert.deepEqual(list.value, [], "the browser was made to forget");
 });

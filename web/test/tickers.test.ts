@@ -29,6 +29,8 @@ test("what the user wants is followed, however many others there are, and never 
   const more = [FOLLOWED_MAX + 9, ...wanted];
   assert.deepEqual(tickers.follow(more.map(symbolOf)), { begin: [subscription(FOLLOWED_MAX + 9)], end: [subscription(left)] });
   assert.equal(tickers.all.value.has(symbolOf(left)), false, "an old ticker does not stand for a new one");
+  const old = instruments[left];
+  assert.equal(old && tickers.lastPrice(old), "6.00", "its price is not that of the start again");
   tickers.take({ instrument: symbolOf(left), last_price: "7.00", change_ppm: null } as unknown as WsTicker);
   assert.equal(tickers.all.value.has(symbolOf(left)), false, "nor does one that was on its way");
   const all = instruments.map(({ symbol }) => symbol);

@@ -14,7 +14,8 @@ const units = new Units(instrument, [
   { asset_id: 1, symbol: "BTC", decimals: 8, supply: "1" },
 ]);
 const fields: TicketFields = {
-  side: "buy", kind: "limit", price: "30 711.25", trigger: "", size: "0.5", timeInForce: "gtc", minutes: "", postOnly: "off", display: "full",
+  side: "buy", kind: "limit", price: "30 711.25", trigger: "", size: "0.5", timeInForce: "gtc", minutes: "", postOnly: "off",
+  display: "full",
   peak: "", minSize: "", selfTrade: "cancel_newest",
 };
 
@@ -28,7 +29,9 @@ test("a plain limit order", () => {
 });
 
 test("what does not go with the kind is not sent", () => {
-  const { order } = checkTicket({ ...fields, kind: "market", timeInForce: "ioc", postOnly: "reject", display: "iceberg", peak: "0.1" }, units, 0n);
+  const { order } = checkTicket(
+    { ...fields, kind: "market", timeInForce: "ioc", postOnly: "reject", display: "iceberg", peak: "0.1" }, units, 0n,
+  );
   assert.deepEqual(order, { side: "buy", type: "market", size: "0.500", time_in_force: "ioc", self_trade: "cancel_newest" });
 });
 
@@ -64,8 +67,10 @@ test("a take-profit has a trigger on the other side of the market than a stop", 
     [sell.order?.type, sell.order?.trigger, sell.order?.price, sell.warnings.trigger],
     ["take_profit", "31000.00", undefined, undefined],
   );
-  assert.match(check("take_profit", "sell", "29000").warnings.trigger ?? "", /already above it: the venue refuses such a take-profit/);
-  assert.match(check("take_profit_limit", "buy", "31000").warnings.trigger ?? "", /already below it/);
+  assert.match(
+    check("take_profit", "sell", "29000").warnings.trigger ?? "", /already above this trigger: the venue refuses such a take-profit/,
+  );
+  assert.match(check("take_profit_limit", "buy", "31000").warnings.trigger ?? "", /already below this trigger/);
   const buy = check("take_profit_limit", "buy", "29000");
   assert.deepEqual([buy.order?.trigger, buy.order?.price !== undefined, buy.warnings.trigger], ["29000.00", true, undefined]);
 });
@@ -87,7 +92,10 @@ test("an order that is linked names the other one, and a limit order takes nothi
 });
 
 test("each field says what is wrong with it, and nothing is sent", () => {
-  const wrong = checkTicket({ ...fields, price: "30711.30", size: "0", timeInForce: "gtt", minutes: "x", display: "iceberg", peak: "", minSize: "0.0001" }, units, 0n);
+  const wrong = checkTicket(
+    { ...fields, price: "30711.30", size: "0", timeInForce: "gtt", minutes: "x", display: "iceberg", peak: "", minSize: "0.0001" }, units,
+    0n,
+  );
   assert.equal(wrong.order, null);
   assert.deepEqual(Object.keys(wrong.faults).sort(), ["minSize", "minutes", "peak", "price", "size"]);
   assert.match(wrong.faults.price ?? "", /0\.25/);
@@ -100,17 +108,23 @@ test("a stop that the last trade has set off already is warned of, and left to t
     assert.ok(order !== null && Object.keys(faults).length === 0);
     return warnings.trigger?.replaceAll("\u00a0", " ");
   };
-  assert.equal(warned("buy", "48000", 5_000_500n), "The last trade, 50 005.00, is already above it: the venue refuses such a stop.");
-  assert.equal(warned("buy", "50005", 5_000_500n), "The last trade, 50 005.00, is already at it: the venue refuses such a stop.");
+  assert.equal(
+    warned("buy", "48000", 5_000_500n), "The last trade, 50 005.00, is already above this trigger: the venue refuses such a stop.",
+  );
+  assert.equal(warned("buy", "50005", 5_000_500n), "The last trade, 50 005.00, is already at this trigger: the venue refuses such a stop.");
   assert.equal(warned("buy", "50005.25", 5_000_500n), undefined);
-  assert.match(warned("sell", "51000", 5_000_500n) ?? "", /already below it/);
+  assert.match(warned("sell", "51000", 5_000_500n) ?? "", /already below this trigger/);
   assert.equal(warned("sell", "50004.75", 5_000_500n), undefined);
   assert.equal(warned("sell", "51000", null), undefined, "where nothing was traded nothing sets it off");
-  assert.equal(checkTicket({ ...fields, trigger: "48000" }, units, 0n, 5_000_500n).warnings.trigger, undefined, "a limit order has no trigger");
+  assert.equal(
+    checkTicket({ ...fields, trigger: "48000" }, units, 0n, 5_000_500n).warnings.trigger, undefined, "a limit order has no trigger",
+  );
 });
 
 test("a limit far on the wrong side of the last trade is warned of, one far on the right side is not", () => {
-  const warned = (side: "buy" | "sell", price: string, last: bigint | null): string | undefined => checkTicket({ ...fields, side, price }, units, 0n, last).warnings.price;
+  const warned = (side: "buy" | "sell", price: string, last: bigint | null): string | undefined => checkTicket(
+    { ...fields, side, price }, units, 0n, last,
+  ).warnings.price;
   assert.equal(warned("buy", "105.00", 10_000n), "That is 5.0 % above the last trade, 100.00.");
   assert.equal(warned("buy", "104.75", 10_000n), undefined);
   assert.equal(warned("sell", "49.00", 10_000n), "That is 51.0 % below the last trade, 100.00.");
@@ -173,17 +187,19 @@ test("a limit or market order may have exits, each on its side of the price", ()
 
 test("a wrong exit says so at its field", () => {
   const check = (more: Partial<TicketFields>) => checkTicket({ ...fields, ...more }, units, 0n, 3_080_000n);
-  assert.match(check({ takeProfit: "30711.25" }).faults.takeProfit ?? "", /above its price, 30\s711\.25: write more/u);
-  assert.match(check({ stopLoss: "30800" }).faults.stopLoss ?? "", /below its price, 30\s711\.25: write less/u);
+  assert.match(check({ takeProfit: "30711.25" }).faults.takeProfit ?? "", /above its price, 30\s711\.25: raise it/u);
+  assert.match(check({ stopLoss: "30800" }).faults.stopLoss ?? "", /below its price, 30\s711\.25: lower it/u);
   assert.match(check({ side: "sell", takeProfit: "31000" }).faults.takeProfit ?? "", /below its price/);
   assert.match(check({ side: "sell", stopLoss: "30000" }).faults.stopLoss ?? "", /above its price/);
   assert.match(check({ stopLoss: "29000.1" }).faults.stopLoss ?? "", /0\.25/);
   assert.match(check({ stopLimit: "29000" }).faults.stopLimit ?? "", /needs a stop-loss/);
-  assert.match(check({ takeProfit: "32000", ocoWith: "7" }).faults.takeProfit ?? "", /not linked too/);
+  assert.match(check({ takeProfit: "32000", ocoWith: "7" }).faults.takeProfit ?? "", /cannot also be linked/);
   assert.equal(check({ stopLimit: "29000" }).order, null);
   // What only the venue can decide is warned of.
-  assert.match(check({ takeProfit: "30750" }).warnings.takeProfit ?? "", /already above it: the venue refuses such a take-profit/);
+  assert.match(
+    check({ takeProfit: "30750" }).warnings.takeProfit ?? "", /already above this trigger: the venue refuses such a take-profit/,
+  );
   assert.match(check({ stopLoss: "29000", stopLimit: "29500" }).warnings.stopLimit ?? "", /above the stop-loss/);
   const market = check({ kind: "market", timeInForce: "ioc", stopLoss: "30900" });
-  assert.match(market.warnings.stopLoss ?? "", /already below it/);
+  assert.match(market.warnings.stopLoss ?? "", /already below this trigger/);
 });

@@ -27,24 +27,46 @@ const said = (bids: Level[], asks: Level[]): (string | number | null)[] => {
 };
 
 test("two sides are compared around their middle", () => {
-  assert.deepEqual(said([["99.90", "3", 1], ["90.00", "50", 1]], [["100.10", "1", 1]]), [75, "3.0000 BTC wanted", "within 0.5 % of the middle: more demand than supply", "1.0000 BTC for sale"]);
+  assert.deepEqual(
+    said([["99.90", "3", 1], ["90.00", "50", 1]], [["100.10", "1", 1]]),
+    [75, "3.0000 BTC wanted", "within 0.5 % of the middle: more demand than supply", "1.0000 BTC for sale"],
+  );
 });
 
 test("with one side empty nothing is called even: what stands is said of the other", () => {
-  assert.deepEqual(said([["100.00", "1.5", 1], ["99.80", "1", 2], ["90", "7", 1]], []), [100, "2.5000 BTC wanted", "within 0.5 % of the best bid; one side is empty", "nothing for sale"]);
-  assert.deepEqual(said([], [["100.00", "1.5", 1]]), [0, "nothing wanted", "within 0.5 % of the best ask; one side is empty", "1.5000 BTC for sale"]);
+  assert.deepEqual(
+    said([["100.00", "1.5", 1], ["99.80", "1", 2], ["90", "7", 1]], []),
+    [100, "2.5000 BTC wanted", "within 0.5 % of the best bid; one side is empty", "nothing for sale"],
+  );
+  assert.deepEqual(
+    said([], [["100.00", "1.5", 1]]), [0, "nothing wanted", "within 0.5 % of the best ask; one side is empty", "1.5000 BTC for sale"],
+  );
   assert.deepEqual(said([], []), [null, "nothing wanted", "the book is empty", "nothing for sale"]);
 });
 
 test("while orders collect, the curves cross: each counts all who would trade at a price", () => {
-  const book = bookOf([["50100.00", "1", 1], ["49950.00", "2", 1], ["40000.00", "9", 1]], [["49900.00", "2", 1], ["50050.00", "3", 1], ["60000.00", "9", 1]]);
+  const book = bookOf(
+    [["50100.00", "1", 1], ["49950.00", "2", 1], ["40000.00", "9", 1]],
+    [["49900.00", "2", 1], ["50050.00", "3", 1], ["60000.00", "9", 1]],
+  );
   const curves = crossingCurves(book);
-  const rows = curves?.prices.map((price, index) => [formatUnits(price, 2), formatUnits(curves.demand[index] ?? 0n, 4), formatUnits(curves.supply[index] ?? 0n, 4)]);
+  const rows = curves?.prices.map(
+    (price, index) => [formatUnits(price, 2), formatUnits(curves.demand[index] ?? 0n, 4), formatUnits(curves.supply[index] ?? 0n, 4)],
+  );
   // What is far beyond the overlap is left out of the picture; its size is not left out of the sums.
-  assert.deepEqual(rows, [["49900.00", "3.0000", "2.0000"], ["49950.00", "3.0000", "2.0000"], ["50050.00", "1.0000", "5.0000"], ["50100.00", "1.0000", "5.0000"]]);
+  assert.deepEqual(
+    rows,
+    [
+      ["49900.00", "3.0000", "2.0000"], ["49950.00", "3.0000", "2.0000"], ["50050.00", "1.0000", "5.0000"],
+      ["50100.00", "1.0000", "5.0000"],
+    ],
+  );
   assert.equal(crossingCurves(bookOf([["99.00", "1", 1]], [["100.00", "1", 1]])), null);
   assert.equal(crossingCurves(bookOf([["99.00", "1", 1]], [])), null);
-  assert.deepEqual(crossingCurves(bookOf([["99.00", "1", 1], ["98.00", "1", 1]], [["99.00", "2", 1]]))?.prices, [9_800n, 9_900n], "of one price alone there would be no picture");
+  assert.deepEqual(
+    crossingCurves(bookOf([["99.00", "1", 1], ["98.00", "1", 1]], [["99.00", "2", 1]]))?.prices, [9_800n, 9_900n],
+    "of one price alone there would be no picture",
+  );
 });
 
 test("the indicative price, volume and imbalance are put into words", () => {

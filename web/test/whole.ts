@@ -1,7 +1,8 @@
 // The venue's objects with every field that its description asks for: a test says what matters to it, the rest is as of a plain one.
 
 import type {
-  Batch, BatchBlock, ClusterReplica, ClusterView, Fill, GatewayFigures, Instrument, Order, OrderAnswer, OrderState, OrderUpdate, RelayNode, RelayTree,
+  Batch, BatchBlock, ClusterReplica, ClusterView, Fill, GatewayFigures, Instrument, Order, OrderAnswer, OrderState, OrderUpdate,
+  RelayNode, RelayTree,
   ReleaseFigures, ReleaseJudged, SequencerFigures,
 } from "walras";
 
@@ -94,7 +95,8 @@ export function relayTree(more: Partial<RelayTree> = {}): RelayTree {
 /** One that answers. */
 export function relayNode(more: Partial<RelayNode> = {}): RelayNode {
   return {
-    layer: 0, place: 0, is_in: true, out_because: null, answers: true, packets: 7, by_hedge: 0, copies: 0, lost: 0, not_taken: 0, refused: 0, transit_ns_p50: 1,
+    layer: 0, place: 0, is_in: true, out_because: null, answers: true, packets: 7, by_hedge: 0, copies: 0, lost: 0, not_taken: 0,
+    refused: 0, transit_ns_p50: 1,
     transit_ns_p99: 2, ...more,
   };
 }
@@ -102,7 +104,8 @@ export function relayNode(more: Partial<RelayNode> = {}): RelayNode {
 /** One that does not. */
 export function silentRelay(more: Partial<RelayNode> = {}): RelayNode {
   return relayNode({
-    is_in: false, out_because: "silent", answers: false, packets: null, by_hedge: null, copies: null, lost: null, not_taken: null, refused: null, transit_ns_p50: null,
+    is_in: false, out_because: "silent", answers: false, packets: null, by_hedge: null, copies: null, lost: null, not_taken: null,
+    refused: null, transit_ns_p50: null,
     transit_ns_p99: null, ...more,
   });
 }

@@ -10,7 +10,9 @@ import { createInterface } from "node:readline";
 /** The program that WALRAS_PROGRAM names, otherwise the debug build. */
 export function programFile(): string {
   const program = resolve(process.env["WALRAS_PROGRAM"] ?? join(import.meta.dirname, "../../../target/debug/walras"));
-  assert.ok(existsSync(program), `There is no program at ${program}: build it (cargo build -p walras-node), or name one in WALRAS_PROGRAM.`);
+  assert.ok(
+    existsSync(program), `There is no program at ${program}: build it (cargo build -p walras-node), or name one in WALRAS_PROGRAM.`,
+  );
   return program;
 }
 

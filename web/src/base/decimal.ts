@@ -52,7 +52,9 @@ export function significant(text: string, digits: number): string {
   return trimZeros(`${whole}.${fraction.slice(0, Math.max(0, digits - wholeDigits) + zeros)}`);
 }
 
-/** `numerator / denominator` of two positive decimal strings, cut after `digits` significant digits: "1.0832" over "0.0065" is "166.646". */
+/**
+ * `numerator / denominator` of two positive decimal strings, cut after `digits` significant digits: "1.0832" over "0.0065" is "166.646".
+ */
 export function quotient(numerator: string, denominator: string, digits: number): string {
   const places = Math.max(decimalsOf(numerator), decimalsOf(denominator));
   const [a, b] = [parseUnits(numerator, places), parseUnits(denominator, places)];

@@ -5,12 +5,13 @@ type Child = Node | string | null | undefined | false;
 type Value = string | number | boolean | null | undefined;
 /** A misspelt attribute would do nothing, so only these pass the compiler: add one here when it is first used. */
 type Name =
-  | "accept" | "autocomplete" | "checked" | "class" | "colspan" | "disabled" | "download" | "for" | "hidden" | "href" | "id" | "inputmode" | "lang"
-  | "list" | "max" | "maxlength" | "method" | "min" | "name" | "novalidate" | "open" | "placeholder" | "rel" | "role" | "scope" | "selected"
-  | "spellcheck" | "step" | "tabindex" | "target" | "title" | "type" | "value";
+  | "accept" | "autocomplete" | "checked" | "class" | "colspan" | "disabled" | "download" | "for" | "hidden" | "href" | "id" | "inputmode"
+  | "lang" | "list" | "max" | "maxlength" | "method" | "min" | "name" | "novalidate" | "open" | "placeholder" | "rel" | "role" | "scope"
+  | "selected" | "spellcheck" | "step" | "tabindex" | "target" | "title" | "type" | "value";
 type AriaName =
-  | "activedescendant" | "atomic" | "autocomplete" | "busy" | "checked" | "controls" | "current" | "describedby" | "expanded" | "haspopup" | "hidden"
-  | "invalid" | "label" | "labelledby" | "live" | "orientation" | "pressed" | "selected" | "sort" | "valuemax" | "valuemin" | "valuenow" | "valuetext";
+  | "activedescendant" | "atomic" | "autocomplete" | "busy" | "checked" | "controls" | "current" | "describedby" | "expanded" | "haspopup"
+  | "hidden" | "invalid" | "label" | "labelledby" | "live" | "orientation" | "pressed" | "selected" | "sort" | "valuemax" | "valuemin"
+  | "valuenow" | "valuetext";
 type Attributes =
   & { [K in Name | `aria-${AriaName}` | `data-${string}`]?: Value }
   & { [K in keyof HTMLElementEventMap as `on${K}`]?: (event: HTMLElementEventMap[K]) => void };

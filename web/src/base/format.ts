@@ -1,5 +1,5 @@
-// How quantities are shown: grouped digits, the language's decimal sign, times in the chosen zone, changes with a real minus sign. Digits are grouped
-// by spaces in every language, so that no point or comma is ever anything but the decimal sign.
+// How quantities are shown: grouped digits, the language's decimal sign, times in the chosen zone, changes with a real minus sign.
+// Digits are grouped by spaces in every language, so that no point or comma is ever anything but the decimal sign.
 
 import { formatUnits } from "walras";
 import { abs, trimZeros } from "./decimal.ts";
@@ -17,7 +17,10 @@ export function group(text: string): string {
   return (negative ? MINUS : "") + grouped + (fraction === undefined ? "" : DECIMAL_SIGN + fraction);
 }
 
-/** Back from what `group` shows, or somebody typed, to a plain decimal. The sign that is not the language's stays one, and fails to parse: it may group. */
+/**
+ * Back from what `group` shows, or somebody typed, to a plain decimal. The sign that is not the language's stays one, and fails to parse:
+ * it may group.
+ */
 export function ungroup(text: string): string {
   return swapSigns(text.replace(/[\s'’]/g, "").replace(MINUS, "-"));
 }

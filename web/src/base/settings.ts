@@ -20,6 +20,20 @@ export class Setting<T> extends Signal<T> {
   }
 }
 
+/**
+ * A list that grows choice by choice. The venue's pages in other tabs keep the same one, so each takes over what another has kept:
+ * otherwise its own next choice would undo that.
+ */
+export class SharedSetting<T> extends Setting<T> {
+  constructor(name: string, fallback: T, parse: (kept: unknown) => T | null) {
+    super(name, fallback, parse);
+    // Heard by all pages but the one that has kept it. Without a key, all that was kept is gone.
+    globalThis.addEventListener?.("storage", ({ key }) => {
+      if (key === PREFIX + name || key === null) this.value = read(name, fallback, parse);
+    });
+  }
+}
+
 export function oneOf<T extends string>(...values: T[]): (kept: unknown) => T | null {
   return (kept) => values.find((value) => value === kept) ?? null;
 }
@@ -48,7 +62,7 @@ export type Panel = (typeof PANELS)[number];
 export const hiddenPanels = new Setting<Panel[]>("hidden-panels", [], (kept) =>
   (Array.isArray(kept) ? PANELS.filter((panel) => kept.includes(panel)) : null));
 /** The symbols of the starred markets, in the order in which they were starred. */
-export const favourites = new Setting<string[]>("favourites", [], texts);
+export const favourites = new SharedSetting<string[]>("favourites", [], texts);
 export const sizeUnit = new Setting<"base" | "quote">("size-unit", "base", oneOf("base", "quote"));
 
 function read<T>(name: string, fallback: T, parse: (kept: unknown) => T | null): T {

@@ -2,7 +2,7 @@
 // nothing of them.
 
 import { parseUnits } from "walras";
-import { isText, Setting } from "../base/settings.ts";
+import { isText, SharedSetting } from "../base/settings.ts";
 import { abs, decimalsOf } from "../base/decimal.ts";
 
 export interface Alert {
@@ -14,7 +14,7 @@ export interface Alert {
 
 export const ALERTS_MAX = 50;
 
-export const alerts = new Setting<Alert[]>("alerts", [], (kept) => (Array.isArray(kept) && kept.every(isAlert) ? kept : null));
+export const alerts = new SharedSetting<Alert[]>("alerts", [], (kept) => (Array.isArray(kept) && kept.every(isAlert) ? kept : null));
 
 function isAlert(kept: unknown): kept is Alert {
   const { symbol, price, when } = (kept ?? {}) as Partial<Record<keyof Alert, unknown>>;
@@ -39,7 +39,10 @@ export function removeAlert(alert: Alert): void {
 
 /** Takes those out that this price sets off. */
 export function reached(symbol: string, last: string): Alert[] {
-  const found = alerts.value.filter((alert) => alert.symbol === symbol && (alert.when === "rises" ? compare(last, alert.price) >= 0 : compare(last, alert.price) <= 0));
+  const found = alerts.value.filter((alert) => {
+    const side = alert.symbol === symbol ? compare(last, alert.price) : null;
+    return side !== null && (alert.when === "rises" ? side >= 0 : side <= 0);
+  });
   if (found.length > 0) alerts.value = alerts.value.filter((alert) => !found.includes(alert));
   return found;
 }

@@ -47,7 +47,7 @@ export function indicativeWords(book: BookCopy, phase: Phase, units: Units): { p
   return { price: showUnits(price, priceDecimals), words: t.auction.outcome(size(volume), left) };
 }
 
-/** What an auction would do to one's own orders, in lots: what trades whole, and what stands at the price itself and shares what is there. */
+/** What an auction would do to one's own orders, in lots: what trades whole, and what stands at the price itself and shares the rest. */
 export interface OwnOutcome {
   bought: bigint;
   sold: bigint;
@@ -79,7 +79,8 @@ export function ownWords({ bought, sold, maybeBought, maybeSold }: OwnOutcome, {
   const size = (lots: bigint): string => `${group(trimZeros(formatUnits(lots, sizeDecimals)))} ${base}`;
   return [
     ...(bought > 0n ? [t.auction.bought(size(bought))] : []), ...(sold > 0n ? [t.auction.sold(size(sold))] : []),
-    ...(maybeBought > 0n ? [t.auction.maybeBought(size(maybeBought))] : []), ...(maybeSold > 0n ? [t.auction.maybeSold(size(maybeSold))] : []),
+    ...(maybeBought > 0n ? [t.auction.maybeBought(size(maybeBought))] : []),
+    ...(maybeSold > 0n ? [t.auction.maybeSold(size(maybeSold))] : []),
   ].join(" ");
 }
 

@@ -19,7 +19,9 @@ export function currenciesOf({ currencies, assets }: Batch): string[] {
 /** Of a market with more assets, so many are shown at a time. */
 export const ASSETS_SHOWN_MAX = 60;
 
-/** All assets, or of many those whose symbol has these letters, `first` before others where there is no room for all; in the market's order. */
+/**
+ * All assets, or of many those whose symbol has these letters, `first` before others where there is no room for all; in the market's order.
+ */
 export function shownAssets(assets: string[], letters: string, first: string[]): string[] {
   if (assets.length <= ASSETS_SHOWN_MAX) return assets;
   const sought = letters.trim().toUpperCase();
@@ -29,8 +31,8 @@ export function shownAssets(assets: string[], letters: string, first: string[]):
 }
 
 /**
- * A pair after one of its assets was chosen: where that is the other one's, the pair turns around; where the two do not trade with each other,
- * the one that was not chosen becomes a currency.
+ * A pair after one of its assets was chosen: where that is the other one's, the pair turns around; where the two do not trade with each
+ * other, the one that was not chosen becomes a currency.
  */
 export function pairAfter(info: Batch, before: Pair, change: Partial<Pair>): Pair {
   const next = { ...before, ...change };

@@ -85,7 +85,9 @@ export class FairHistory {
   add({ sequencer, release, is_sequencing }: FairAccessView, atMs: number): void {
     const { publications, late } = release ?? { publications: 0, late: 0 };
     // A replica that restarted counts from 0.
-    if (publications < (this.#moments.at(-1)?.publications ?? 0)) for (const moment of this.#moments) [moment.publications, moment.late] = [0, 0];
+    if (publications < (this.#moments.at(-1)?.publications ?? 0)) {
+      for (const moment of this.#moments) [moment.publications, moment.late] = [0, 0];
+    }
     const before = this.#moments.findLast((moment) => moment.atMs <= atMs - LATE_OVER_MS) ?? this.#moments[0];
     const recent = before === undefined ? 0 : publications - before.publications;
     this.#moments.push({

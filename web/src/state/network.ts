@@ -1,4 +1,5 @@
-// The machines of the venue as this replica sees them: replicas, leaf gateways, the relay tree. Asked for once a second while it is looked at.
+// The machines of the venue as this replica sees them: replicas, leaf gateways, the relay tree. Asked for once a second while it is
+// looked at.
 
 import type { ClusterView, FairAccessView, Latency, RelayNode, RelayTree } from "walras";
 import { client } from "../api/client.ts";
@@ -149,6 +150,8 @@ export interface Node {
   isHere: boolean;
   /** For people. */
   label: string;
+  /** Of relays and receivers, by the venue's count, which begins at 0. */
+  layer: number | null;
   /** What a relay said of itself; `undefined` where it has not been asked yet, or is none. */
   said?: RelayNode | undefined;
   /** Why packets do not go by a relay. */
@@ -178,9 +181,12 @@ const EDGES_MAX = 240;
 /** What is drawn, of the relay trees this one. Pure. */
 export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluster.tree): Picture {
   const { replica: me, leader, replicas, gateways = [] } = cluster;
-  const node = (id: string, kind: Node["kind"], isUp: boolean, label: string): Node => ({ id, kind, isUp, label, leads: false, isHere: false, out: null, stands: 1 });
+  const node = (id: string, kind: Node["kind"], isUp: boolean, label: string): Node =>
+    ({ id, kind, isUp, label, layer: null, leads: false, isHere: false, out: null, stands: 1 });
   const leaves = gateways.map(({ gateway, is_linked }) => node(`gateway ${gateway}`, "gateway", is_linked, String(gateway)));
-  const members = replicas.map(({ replica, is_linked }) => ({ ...node(`replica ${replica}`, "replica", is_linked, String(replica)), leads: replica === leader, isHere: replica === me }));
+  const members = replicas.map(({ replica, is_linked }) => ({
+    ...node(`replica ${replica}`, "replica", is_linked, String(replica)), leads: replica === leader, isHere: replica === me,
+  }));
   const relays = new Map((shown?.relays ?? []).map((relay) => [`${relay.layer} ${relay.place}`, relay]));
   const layers = (shown?.layers ?? []).map((count, layer, all) =>
     Array.from({ length: count }, (_, place) => {
@@ -188,6 +194,7 @@ export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluste
       const out = said ? outBecause(said) : null;
       return {
         ...node(`layer ${layer} ${place}`, layer === all.length - 1 ? "receiver" : "relay", out === null, `${place}`),
+        layer,
         said,
         out,
       };
@@ -195,7 +202,8 @@ export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluste
   const columns = [leaves, members, ...layers].map(fitted);
   const top = `replica ${leader ?? me}`;
   const edges: Edge[] = [
-    ...gateways.filter(({ stands_below, is_linked }) => stands_below && is_linked).map(({ gateway }) => ({ from: `gateway ${gateway}`, to: `replica ${me}`, kind: "orders" as const, isUp: true })),
+    ...gateways.filter(({ stands_below, is_linked }) => stands_below && is_linked)
+      .map(({ gateway }) => ({ from: `gateway ${gateway}`, to: `replica ${me}`, kind: "orders" as const, isUp: true })),
     ...members.filter(({ id }) => id !== top).map(({ id, isUp }) => ({ from: id, to: top, kind: "cluster" as const, isUp })),
   ];
   const tiers = columns.slice(2);
@@ -209,7 +217,28 @@ export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluste
     });
   });
   const drawn = new Set(columns.flat().map(({ id }) => id));
-  return { columns: columns.filter((column) => column.length > 0), edges: edges.filter(({ from, to }) => drawn.has(from) && drawn.has(to)) };
+  return {
+    columns: columns.filter((column) => column.length > 0), edges: edges.filter(({ from, to }) => drawn.has(from) && drawn.has(to)),
+  };
+}
+
+/** What stands above each column: what it is, and how many. Where relays are in several layers, the layer has its number. Pure. */
+export function headsOf({ columns }: Picture): string[] {
+  const { network: words } = t;
+  const isLayered = columns.filter(([first]) => first?.kind === "relay").length > 1;
+  const names = { gateway: words.leafGateways, replica: words.replicasHead, relay: words.relaysOne, receiver: words.receivers };
+  return columns.map((column) => {
+    const [first] = column;
+    const count = group(String(column.reduce((sum, { stands }) => sum + stands, 0)));
+    if (first === undefined) return "";
+    return first.kind === "relay" && isLayered ? words.relays(String(first.layer), count) : `${names[first.kind]} ${count}`;
+  });
+}
+
+/** What one node is called. Pure. */
+export function nameOf({ kind, label, layer }: Node): string {
+  const { network: { nodes } } = t;
+  return kind === "relay" ? nodes.relay(String(layer), label) : nodes[kind](label);
 }
 
 /** What does not fit stands behind the last that does. */

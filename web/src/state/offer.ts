@@ -38,8 +38,8 @@ export interface Spendable {
 }
 
 /**
- * What of an asset is not spoken for: a balance's available part leaves out orders and standing offers, but not what is collected for a block
- * that is still to come.
+ * What of an asset is not spoken for: a balance's available part leaves out orders and standing offers, but not what is collected for a
+ * block that is still to come.
  */
 export function spendableOf(asset: string, available: string | undefined, collected: string[], decimals: number): Spendable | null {
   if (available === undefined) return null;
@@ -92,8 +92,8 @@ export function expectedAt(
 }
 
 /**
- * A limit to begin with: what an offer gets at these prices, less the commission once more, cut to five digits. So it trades where the prices
- * stay, though the limit's bits and what it must bring are rounded up.
+ * A limit to begin with: what an offer gets at these prices, less the commission once more, cut to five digits. So it trades where the
+ * prices stay, though the limit's bits and what it must bring are rounded up.
  */
 export function suggestedLimit(sellPrice: string, buyPrice: string, commissionExponent: number | null): string {
   const [part, whole] = keptOf(commissionExponent, 2n);

@@ -6,7 +6,7 @@ import { trimZeros } from "../base/decimal.ts";
 import { group } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
 import { hasEnded } from "./order-end.ts";
-import { isTrailing } from "./order-line.ts";
+import { isTrailing, labelled } from "./order-line.ts";
 import { t } from "../texts/index.ts";
 import { cancelName, kindName, reasonName, sideText } from "../texts/names.ts";
 
@@ -149,11 +149,11 @@ function whatHappened(before: Order | undefined, update: OrderUpdate, hasTraded:
   if (hasTraded) return t.history.traded(group(trimZeros(update.open ?? before.open)));
   const changes = [
     ...(update.price !== undefined && update.price !== before.price
-      ? [t.history.from(before.price === null ? t.orders.market : group(before.price))]
+      ? [labelled(t.history.from(before.price === null ? t.orders.market : group(before.price)), "price", before)]
       : []),
     // That of a trailing stop moves by itself.
     ...(update.trigger != null && before.trigger != null && update.trigger !== before.trigger && !isTrailing(before.type)
-      ? [t.history.from(group(before.trigger))]
+      ? [labelled(t.history.from(group(before.trigger)), "trigger", before)]
       : []),
     ...(update.open !== undefined && trimZeros(update.open) !== trimZeros(before.open)
       ? [t.history.from(group(trimZeros(before.open)))]
@@ -168,7 +168,9 @@ function whatHappened(before: Order | undefined, update: OrderUpdate, hasTraded:
 }
 
 /** What was asked for, in a line. */
-export function eventText({ instrument, side, kind, size, price, trigger }: Pick<OrderEvent, "instrument" | "side" | "kind" | "size" | "price" | "trigger">): string {
+export function eventText(
+  { instrument, side, kind, size, price, trigger }: Pick<OrderEvent, "instrument" | "side" | "kind" | "size" | "price" | "trigger">,
+): string {
   const [base = instrument] = instrument.split(/[/-]/);
   const order = `${sideText(side)} ${size === "" ? "" : `${group(trimZeros(size))} `}${base}`;
   const placed =

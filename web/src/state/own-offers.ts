@@ -122,7 +122,8 @@ export class OwnOffers {
     const { status, reason: _, sold: __, bought: ___, ...changes } = update;
     this.#sent.delete(key);
     for (const [sentKey, sent] of this.#sent) {
-      if ("cancels" in sent.asks && sent.asks.cancels === key && (status === "cancelled" || !isLeft(update.amount))) this.#sent.delete(sentKey);
+      const cancels = "cancels" in sent.asks && sent.asks.cancels === key;
+      if (cancels && (status === "cancelled" || !isLeft(update.amount))) this.#sent.delete(sentKey);
     }
     const known = this.#standing.get(key);
     if (status === "cancelled" || status === "dropped" || !isLeft(changes.amount ?? known?.amount)) this.#standing.delete(key);

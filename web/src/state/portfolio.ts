@@ -14,15 +14,21 @@ export interface Rate {
 /** The rate of a price in text: "30534.29" USD (2 decimals) for a BTC (8 decimals). */
 export function rateOf(base: string, quote: string, price: string, decimals: (asset: string) => number): Rate {
   const places = price.split(".")[1]?.length ?? 0;
-  return { base, quote, numerator: parseUnits(price, places) * 10n ** BigInt(decimals(quote)), denominator: 10n ** BigInt(places + decimals(base)) };
+  const numerator = parseUnits(price, places) * 10n ** BigInt(decimals(quote));
+  return { base, quote, numerator, denominator: 10n ** BigInt(places + decimals(base)) };
 }
 
-/** What `units` of an asset come to in another at these rates, by the fewest conversions and two at most, rounded down; `null` where no rates lead there. */
+type Step = [other: string, numerator: bigint, denominator: bigint];
+
+/**
+ * What `units` of an asset come to in another at these rates, by the fewest conversions and two at most, rounded down; `null` where no
+ * rates lead there.
+ */
 export function convert(units: bigint, from: string, to: string, rates: Rate[]): bigint | null {
   if (from === to) return units;
-  const steps = (asset: string): [other: string, numerator: bigint, denominator: bigint][] => rates.flatMap(({ base, quote, numerator, denominator }) =>
-    base === asset && numerator > 0n ? [[quote, numerator, denominator] as [string, bigint, bigint]]
-    : quote === asset && numerator > 0n ? [[base, denominator, numerator] as [string, bigint, bigint]] : []);
+  const steps = (asset: string): Step[] => rates.flatMap(({ base, quote, numerator, denominator }): Step[] =>
+    base === asset && numerator > 0n ? [[quote, numerator, denominator]]
+    : quote === asset && numerator > 0n ? [[base, denominator, numerator]] : []);
   for (const [other, a, b] of steps(from)) if (other === to) return divide(units * a, b, "down");
   for (const [middle, a, b] of steps(from)) {
     for (const [other, c, d] of steps(middle)) if (other === to) return divide(units * a * c, b * d, "down");
@@ -53,11 +59,13 @@ export interface Scale {
 
 /**
  * Profit by average cost: what is sold takes its share of what the position cost, rounded down, and the rest stays with the rest. So
- * `realised - cost` is always exactly what the sales brought less what the purchases cost. `fills` are those of one instrument, in any order.
+ * `realised - cost` is always exactly what the sales brought less what the purchases cost. `fills` are those of one instrument, in any
+ * order.
  */
 export function resultOf(instrument: string, fills: Fill[], scale: Scale): Result {
   const result: Result = { instrument, trades: 0, net: 0n, cost: 0n, realised: 0n, fees: 0n, bought: 0n, sold: 0n };
-  const inOrder = [...fills].sort((a, b) => compare(BigInt(a.time_ns), BigInt(b.time_ns)) || compare(BigInt(a.trade_id), BigInt(b.trade_id)));
+  const inOrder = [...fills].sort((a, b) =>
+    compare(BigInt(a.time_ns), BigInt(b.time_ns)) || compare(BigInt(a.trade_id), BigInt(b.trade_id)));
   for (const fill of inOrder) {
     const size = parseUnits(fill.size, scale.sizeDecimals);
     const price = parseUnits(fill.price, scale.priceDecimals);

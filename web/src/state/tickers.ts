@@ -5,7 +5,7 @@ import { Signal } from "../base/signal.ts";
 
 /**
  * A venue lets a connection have 64 subscriptions where nothing else is configured, and the page has others. Of the markets beyond these
- * only the prices that the venue listed at the start are known.
+ * only old prices are known: the last one that was seen, or the one that the venue listed at the start.
  */
 export const FOLLOWED_MAX = 48;
 
@@ -14,6 +14,8 @@ export class Tickers {
   readonly all = new Signal<Map<string, WsTicker>>(new Map());
   #instruments: Instrument[] = [];
   #followed: string[] = [];
+  /** The last prices of markets that were followed, as they were left. */
+  readonly #seen = new Map<string, string>();
 
   start(instruments: Instrument[]): void {
     this.#instruments = instruments;
@@ -26,7 +28,11 @@ export class Tickers {
     const begin = wanted.filter((symbol) => !this.#followed.includes(symbol));
     const end = this.#followed.filter((symbol) => !wanted.includes(symbol));
     this.#followed = wanted;
-    for (const symbol of end) this.all.value.delete(symbol);
+    for (const symbol of end) {
+      const last = this.all.value.get(symbol)?.last_price;
+      if (last != null) this.#seen.set(symbol, last);
+      this.all.value.delete(symbol);
+    }
     return { begin: begin.map(subscriptionTo), end: end.map(subscriptionTo) };
   }
 
@@ -38,8 +44,8 @@ export class Tickers {
     this.all.touch();
   }
 
-  lastPrice(instrument: Instrument): string | null {
-    return this.all.value.get(instrument.symbol)?.last_price ?? instrument.last_price;
+  lastPrice({ symbol, last_price: listed }: Instrument): string | null {
+    return this.all.value.get(symbol)?.last_price ?? this.#seen.get(symbol) ?? listed;
   }
 
   /** The change of the day in parts per million. */

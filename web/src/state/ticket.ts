@@ -130,7 +130,9 @@ export function isFar(side: Side, price: bigint, lastPrice: bigint): boolean {
   return worseBy(side, price, lastPrice) >= FAR_PPM;
 }
 
-/** The size that an amount of the quote asset comes to at `price`, in whole lots and never more: text of the base asset. Throws with advice. */
+/**
+ * The size that an amount of the quote asset comes to at `price`, in whole lots and never more: text of the base asset. Throws with advice.
+ */
 export function sizeOfValue(text: string, units: Units, price: bigint | null): string {
   const amount = parseUnits(ungroup(text), units.quoteDecimals);
   if (amount <= 0n) throw new Error(t.ticket.aboveZero);

@@ -1,4 +1,5 @@
-// The page's one model: connection, venue, the chosen market, the account, the desk for batches, fair access, and what has been said to the user.
+// The page's one model: connection, venue, the chosen market, the account, the desk for batches, fair access, and what has been said to
+// the user.
 
 import {
   type Asset, type Client, type ExitRequest, type Fill, type Instrument, type Interval, type Key, KeyError, type OrderAnswer,

@@ -1,5 +1,5 @@
-// Counts in texts: digits in groups of three, and the form of a word that goes with a number in a language. The catalogues that are loaded later
-// import this and nothing else of the page, which waits for them.
+// Counts in texts: digits in groups of three, and the form of a word that goes with a number in a language. The catalogues that are loaded
+// later import this and nothing else of the page, which waits for them.
 
 const SPACE = "\u00a0";
 

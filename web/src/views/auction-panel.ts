@@ -59,7 +59,10 @@ function wayOf({ moments }: AuctionHistory, nowMs: number): { low: bigint; high:
   const high = prices.reduce((a, b) => (b > a ? b : a), prices[0] ?? 0n);
   const fromMs = moments[0]?.atMs ?? nowMs;
   const spanMs = Math.max(1, nowMs - fromMs);
-  const yOf = (price: bigint): string => (low === high ? HEIGHT / 2 : HEIGHT - 3 - (Number(price - low) / Number(high - low)) * (HEIGHT - 6)).toFixed(1);
+  const yOf = (price: bigint): string => {
+    const part = low === high ? null : Number(price - low) / Number(high - low);
+    return (part === null ? HEIGHT / 2 : HEIGHT - 3 - part * (HEIGHT - 6)).toFixed(1);
+  };
   const points = moments.flatMap(({ atMs, price }, at) => {
     const x = (((atMs - fromMs) / spanMs) * WIDTH).toFixed(1);
     return [`${x},${yOf(moments[at - 1]?.price ?? price)}`, `${x},${yOf(price)}`];

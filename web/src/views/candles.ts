@@ -1,7 +1,8 @@
 // Prices over time. Rising candles are hollow, falling ones solid, so that they differ without colour; volume stands below.
 
 import {
-  CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, type IChartApi, type ISeriesApi, TickMarkType, type UTCTimestamp, createChart,
+  CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, type IChartApi, type ISeriesApi, TickMarkType, type UTCTimestamp,
+  createChart,
 } from "lightweight-charts";
 import type { Candle, Interval } from "walras";
 import { byId, h } from "../base/dom.ts";
@@ -11,7 +12,7 @@ import { atMostEvery } from "../base/signal.ts";
 import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
-import { drawOwn } from "./chart-own.ts";
+import { drawOwn, SCROLL } from "./chart-own.ts";
 import { drawStudies, isAnyStudyOn, studies, studiesMenu } from "./chart-studies.ts";
 import { type Palette, palette } from "./theme.ts";
 
@@ -35,9 +36,11 @@ export function candlesView(venue: Venue): void {
 
   // The logo would inject a style element, which `default-src 'self'` refuses: it must be off from the first moment. The page's foot
   // carries the attribution instead.
-  const chart = createChart(host, { autoSize: true, layout: { attributionLogo: false }, handleScroll: { vertTouchDrag: false } });
+  const chart = createChart(host, { autoSize: true, layout: { attributionLogo: false }, handleScroll: { ...SCROLL } });
   const series = chart.addSeries(CandlestickSeries);
-  const volume = chart.addSeries(HistogramSeries, { priceScaleId: "volume", priceFormat: { type: "volume" }, priceLineVisible: false, lastValueVisible: false });
+  const volume = chart.addSeries(HistogramSeries, {
+    priceScaleId: "volume", priceFormat: { type: "volume" }, priceLineVisible: false, lastValueVisible: false,
+  });
   chart.priceScale("volume").applyOptions({ scaleMargins: { top: 0.84, bottom: 0 } });
   series.priceScale().applyOptions({ scaleMargins: { top: 0.12, bottom: 0.2 } });
   const known = new Map<number, Candle>();
@@ -51,7 +54,9 @@ export function candlesView(venue: Venue): void {
   };
   const studySoon = atMostEvery(STUDY_EVERY_MS, study);
   studies.watch(study);
-  const drawOwnSoon = drawOwn(venue, host, chart, series, () => ({ interval: SECONDS[venue.market.value?.interval ?? "10s"], known: new Set(known.keys()) }));
+  const drawOwnSoon = drawOwn(venue, host, chart, series, () => ({
+    interval: SECONDS[venue.market.value?.interval ?? "10s"], known: new Set(known.keys()),
+  }));
 
   const dress = (): void => dressChart(chart, series, palette.value);
   const show = (market: Market): void => {
@@ -105,7 +110,8 @@ export function candlesView(venue: Venue): void {
 
   palette.watch(() => {
     dress();
-    volume.setData([...known.values()].sort((a, b) => Number(a.time_s) - Number(b.time_s)).map((candle) => volumeBar(candle, palette.value)));
+    const candles = [...known.values()].sort((a, b) => Number(a.time_s) - Number(b.time_s));
+    volume.setData(candles.map((candle) => volumeBar(candle, palette.value)));
   });
   dress();
   venue.market.watch((market) => {
@@ -119,6 +125,10 @@ export function candlesView(venue: Venue): void {
 }
 
 function dressChart(chart: IChartApi, series: ISeriesApi<"Candlestick">, colours: Palette): void {
+  const precision = (): number => {
+    const { priceFormat } = series.options();
+    return priceFormat.type === "custom" ? 2 : (priceFormat as { precision: number }).precision;
+  };
   chart.applyOptions({
     layout: {
       background: { type: ColorType.Solid, color: colours.paper },
@@ -126,10 +136,16 @@ function dressChart(chart: IChartApi, series: ISeriesApi<"Candlestick">, colours
       fontFamily: colours.face,
       fontSize: 11,
     },
-    localization: { timeFormatter: (time: UTCTimestamp) => `${showDayTime(`${time}000000000`)} ${zoneName()}`, priceFormatter: (price: number) => group(price.toFixed(series.options().priceFormat.type === "custom" ? 2 : (series.options().priceFormat as { precision: number }).precision)) },
+    localization: {
+      timeFormatter: (time: UTCTimestamp) => `${showDayTime(`${time}000000000`)} ${zoneName()}`,
+      priceFormatter: (price: number) => group(price.toFixed(precision())),
+    },
     grid: { vertLines: { visible: false }, horzLines: { color: colours.hair } },
     rightPriceScale: { borderVisible: false },
-    timeScale: { borderColor: colours.hair, timeVisible: true, secondsVisible: true, rightOffset: 3, tickMarkFormatter: (time: UTCTimestamp, kind: TickMarkType) => tickText(time, kind) },
+    timeScale: {
+      borderColor: colours.hair, timeVisible: true, secondsVisible: true, rightOffset: 3,
+      tickMarkFormatter: (time: UTCTimestamp, kind: TickMarkType) => tickText(time, kind),
+    },
     crosshair: {
       mode: CrosshairMode.Normal,
       vertLine: { color: colours.edge, labelBackgroundColor: colours.ink },

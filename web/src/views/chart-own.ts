@@ -1,6 +1,8 @@
 // One's own orders as lines on the chart, which can be dragged to another price or trigger, and one's fills as marks.
 
-import { createSeriesMarkers, type IChartApi, type IPriceLine, type ISeriesApi, LineStyle, type SeriesMarker, type UTCTimestamp } from "lightweight-charts";
+import {
+  createSeriesMarkers, type IChartApi, type IPriceLine, type ISeriesApi, LineStyle, type SeriesMarker, type UTCTimestamp,
+} from "lightweight-charts";
 import { formatUnits, type Order, parseUnits, pathSymbol } from "walras";
 import { trimZeros } from "../base/decimal.ts";
 import { h, setText } from "../base/dom.ts";
@@ -9,7 +11,7 @@ import { confirmations } from "../base/settings.ts";
 import { atMostEvery } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import type { Market } from "../state/market.ts";
-import { changeOf, lineOf } from "../state/order-line.ts";
+import { changeOf, labelled, linesOf, type OrderLine } from "../state/order-line.ts";
 import { describeError } from "../state/outcome.ts";
 import { isFar } from "../state/ticket.ts";
 import type { Venue } from "../state/venue.ts";
@@ -22,13 +24,30 @@ const NEAR_PX = 6;
 const MARKS_MAX = 200;
 const DRAW_EVERY_MS = 200;
 
+/** How the chart is scrolled while no order is dragged. All are named: what is left out keeps the value that it had during the drag. */
+export const SCROLL = { horzTouchDrag: true, vertTouchDrag: false, mouseWheel: true, pressedMouseMove: true };
+
+/** Of the candles that are shown, in seconds. */
+interface Times {
+  interval: number;
+  known: ReadonlySet<number>;
+}
+
 interface OwnLine {
-  line: IPriceLine;
+  drawn: IPriceLine;
   order: Order;
+  line: OrderLine;
+  /** Where it is drawn: also while it is dragged. */
   price: number;
 }
 
-export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, series: ISeriesApi<"Candlestick">, times: () => { interval: number; known: ReadonlySet<number> }): () => void {
+export function drawOwn(
+  venue: Venue,
+  host: HTMLElement,
+  chart: IChartApi,
+  series: ISeriesApi<"Candlestick">,
+  times: () => Times,
+): () => void {
   const lines = new Map<string, OwnLine>();
   const marks = createSeriesMarkers<UTCTimestamp>(series as never, []);
   let dragged: { own: OwnLine; units: bigint } | null = null;
@@ -36,47 +55,54 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
 
   const drawNow = (): void => {
     const market = venue.market.value;
-    const shown = new Map<string, Order>();
+    const shown = new Map<string, [order: Order, line: OrderLine]>();
     if (market && studies.value.own) {
       for (const order of venue.account.orders.value.values()) {
-        if (pathSymbol(order.instrument) === pathSymbol(market.symbol) && (order.price ?? order.trigger) !== null) {
-          shown.set(orderKey(order), order);
-        }
+        if (pathSymbol(order.instrument) !== pathSymbol(market.symbol)) continue;
+        for (const line of linesOf(order)) shown.set(`${orderKey(order)} ${line.field}`, [order, line]);
       }
     }
-    for (const [key, { line }] of lines) {
+    for (const [key, own] of lines) {
       if (shown.has(key)) continue;
-      series.removePriceLine(line);
+      if (dragged?.own === own) release();
+      series.removePriceLine(own.drawn);
       lines.delete(key);
     }
-    for (const [key, order] of shown) drawLine(key, order);
+    for (const [key, [order, line]] of shown) drawLine(key, order, line);
     marks.setMarkers(market && studies.value.own ? marksOf(venue, market, times()) : []);
     host.dataset["ownLines"] = String(lines.size);
     host.dataset["ownMarks"] = String(marks.markers().length);
   };
-  const drawLine = (key: string, order: Order): void => {
-    const price = Number(order.price ?? order.trigger);
+  const drawLine = (key: string, order: Order, line: OrderLine): void => {
+    const price = Number(line.at);
     const colours = palette.value;
+    const isBuy = order.side === "buy";
     const options = {
-      price, color: order.side === "buy" ? colours.bid : colours.ask, lineWidth: 1 as const, lineStyle: order.price === null ? LineStyle.Dotted : LineStyle.Dashed,
-      axisLabelVisible: true, axisLabelColor: colours.own, axisLabelTextColor: colours.onOwn, title: `${order.side === "buy" ? "▲" : "▼"} ${group(trimZeros(order.open))}`,
+      price, color: isBuy ? colours.bid : colours.ask, lineWidth: 1 as const,
+      lineStyle: line.field === "trigger" ? LineStyle.Dotted : LineStyle.Dashed,
+      axisLabelVisible: true, axisLabelColor: colours.own, axisLabelTextColor: colours.onOwn,
+      title: labelled(`${isBuy ? "▲" : "▼"} ${group(trimZeros(order.open))}`, line.field, order),
     };
     const known = lines.get(key);
-    if (known && dragged?.own === known) known.order = order;
-    else if (known) {
-      known.line.applyOptions(options);
-      [known.order, known.price] = [order, price];
-    } else lines.set(key, { line: series.createPriceLine(options), order, price });
+    if (!known) {
+      lines.set(key, { drawn: series.createPriceLine(options), order, line, price });
+      return;
+    }
+    [known.order, known.line] = [order, line];
+    if (dragged?.own === known) return;
+    known.drawn.applyOptions(options);
+    known.price = price;
   };
   const draw = atMostEvery(DRAW_EVERY_MS, drawNow);
 
+  /** Of two lines at one price the first: the trigger before its order's limit. */
   const near = (event: PointerEvent): OwnLine | null => {
     const box = host.getBoundingClientRect();
     const y = event.clientY - box.top;
     let found: OwnLine | null = null;
     let nearest = NEAR_PX + 1;
     for (const own of lines.values()) {
-      const at = lineOf(own.order) === null ? null : series.priceToCoordinate(own.price);
+      const at = own.line.isMovable ? series.priceToCoordinate(own.price) : null;
       if (at === null || Math.abs(at - y) >= nearest) continue;
       [found, nearest] = [own, Math.abs(at - y)];
     }
@@ -93,9 +119,8 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
   host.addEventListener("pointerdown", (event) => {
     const market = venue.market.value;
     const own = event.button === 0 ? near(event) : null;
-    const line = own && lineOf(own.order);
-    if (!own || !line || !market) return;
-    dragged = { own, units: parseUnits(line.at, market.units.priceDecimals) };
+    if (!own || !market) return;
+    dragged = { own, units: parseUnits(own.line.at, market.units.priceDecimals) };
     chart.applyOptions({ handleScroll: false, handleScale: false });
     host.setPointerCapture(event.pointerId);
     event.preventDefault();
@@ -111,16 +136,20 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
     if (units === null) return;
     dragged.units = units;
     const text = formatUnits(units, market.units.priceDecimals);
+    const { drawn, order, line } = dragged.own;
     dragged.own.price = Number(text);
-    dragged.own.line.applyOptions({ price: Number(text), title: t.chart.dragged(group(text)) });
+    drawn.applyOptions({ price: Number(text), title: labelled(t.chart.dragged(group(text)), line.field, order) });
   }, true);
+  const release = (): void => {
+    dragged = null;
+    chart.applyOptions({ handleScroll: { ...SCROLL }, handleScale: true });
+  };
   const drop = (isKept: boolean): void => {
     const market = venue.market.value;
     if (!dragged) return;
     const { own, units } = dragged;
-    dragged = null;
-    chart.applyOptions({ handleScroll: { vertTouchDrag: false }, handleScale: true });
-    if (isKept && market) void move(market, own.order, formatUnits(units, market.units.priceDecimals));
+    release();
+    if (isKept && market) void move(market, own, formatUnits(units, market.units.priceDecimals));
     drawNow();
   };
   host.addEventListener("pointerup", () => drop(true), true);
@@ -129,11 +158,11 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
     if (event.key === "Escape") drop(false);
   });
 
-  const move = async (market: Market, order: Order, price: string): Promise<void> => {
-    const line = lineOf(order);
+  const move = async (market: Market, { order, line }: OwnLine, price: string): Promise<void> => {
     const units = parseUnits(price, market.units.priceDecimals);
-    if (line === null || parseUnits(line.at, market.units.priceDecimals) === units) return;
-    const name = `${sideText(order.side)} ${group(trimZeros(order.open))} ${market.units.instrument.base}`;
+    if (parseUnits(line.at, market.units.priceDecimals) === units) return;
+    const bare = `${sideText(order.side)} ${group(trimZeros(order.open))} ${market.units.instrument.base}`;
+    const name = labelled(bare, line.field, order);
     const last = market.lastPrice();
     // A trigger that the last trade touches is refused by the venue; one far from it only waits.
     const far = line.field === "price" && last !== null && isFar(order.side, units, parseUnits(last, market.units.priceDecimals));
@@ -155,15 +184,18 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
   return draw;
 }
 
-function marksOf(venue: Venue, market: Market, { interval, known }: { interval: number; known: ReadonlySet<number> }): SeriesMarker<UTCTimestamp>[] {
+function marksOf(venue: Venue, market: Market, { interval, known }: Times): SeriesMarker<UTCTimestamp>[] {
   const colours = palette.value;
   const fills = venue.account.fills.value.filter((fill) => pathSymbol(fill.instrument) === pathSymbol(market.symbol));
-  const found = fills.slice(0, MARKS_MAX).flatMap((fill) => {
+  const found = fills.slice(0, MARKS_MAX).flatMap((fill): SeriesMarker<UTCTimestamp>[] => {
     const seconds = Number(BigInt(fill.time_ns) / 1_000_000_000n);
     const time = seconds - (seconds % interval);
     if (!known.has(time)) return [];
     const isBuy = fill.side === "buy";
-    return [{ time: time as UTCTimestamp, position: isBuy ? "belowBar" as const : "aboveBar" as const, shape: isBuy ? "arrowUp" as const : "arrowDown" as const, color: isBuy ? colours.bid : colours.ask, size: 1 }];
+    return [{
+      time: time as UTCTimestamp, position: isBuy ? "belowBar" : "aboveBar", shape: isBuy ? "arrowUp" : "arrowDown",
+      color: isBuy ? colours.bid : colours.ask, size: 1,
+    }];
   });
   return found.sort((a, b) => a.time - b.time);
 }

@@ -62,13 +62,15 @@ export function studiesMenu(): HTMLElement {
     const { on, period } = studies.value[name];
     const box = h("input", { type: "checkbox", id: `study-${name}`, checked: on, onchange: () => change(name, { on: box.checked }) });
     const input = WITHOUT_PERIOD.has(name) ? null : h("input", {
-      type: "number", min: 2, max: PERIOD_MAX, value: period, id: `study-${name}-period`, "aria-label": words.period(words[name]), onchange: (event) => {
+      type: "number", min: 2, max: PERIOD_MAX, value: period, id: `study-${name}-period`, "aria-label": words.period(words[name]),
+      onchange: (event) => {
         const wanted = Number((event.target as HTMLInputElement).value);
         if (isPeriod(wanted) && wanted >= 2) change(name, { period: wanted });
         else (event.target as HTMLInputElement).value = String(studies.value[name].period);
       },
     });
-    return h("div.study", { title: titles[name] }, h("label", {}, box, h("i", { class: `key ${name}`, "aria-hidden": "true" }), words[name]), input);
+    const key = h("i", { class: `key ${name}`, "aria-hidden": "true" });
+    return h("div.study", { title: titles[name] }, h("label", {}, box, key, words[name]), input);
   });
   const own = h("input", { type: "checkbox", id: "study-own", checked: studies.value.own, onchange: () => {
     studies.value = { ...studies.value, own: own.checked };

@@ -59,7 +59,9 @@ export function depthView(venue: Venue): Signal<boolean> {
     const { indicative } = market.book;
     history.add(said === null ? null : indicative, Date.now());
     const own = [...venue.account.orders.value.values()].filter(({ instrument }) => pathSymbol(instrument) === pathSymbol(market.symbol));
-    panel.show(said === null || !indicative ? null : { indicative, units: market.units, history, own: ownWords(ownOutcome(own, indicative.price, market.units), market.units) });
+    const { units } = market;
+    panel.show(said === null || !indicative ? null
+      : { indicative, units, history, own: ownWords(ownOutcome(own, indicative.price, units), units) });
     if (plot.isIdle) setText(readout, t.depth.within(market.units.instrument.base));
     host.setAttribute("aria-label", said === null ? spoken(market) : `${spoken(market)} ${words.textContent ?? ""}`);
   };

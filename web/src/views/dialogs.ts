@@ -9,7 +9,9 @@ import { t } from "../texts/index.ts";
 import { SHORTCUTS, shortcutsOn } from "./shortcuts.ts";
 
 export function keyDialog(venue: Venue): () => void {
-  const input = h("input", { type: "password", id: "key-input", autocomplete: "off", spellcheck: "false", "aria-describedby": "key-fault" });
+  const input = h("input", {
+    type: "password", id: "key-input", autocomplete: "off", spellcheck: "false", "aria-describedby": "key-fault",
+  });
   const fault = h("p.sell", { id: "key-fault", role: "alert" });
   const current = h("p.muted");
   const forget = h("button", { type: "button", id: "key-forget", onclick: () => {
@@ -56,8 +58,8 @@ export function helpDialog(venue: Venue): () => void {
   const words = t.help;
   const batches = h("p", {}, h("b", {}, words.batchName), words.batch);
   const fair = h("p", {}, h("b", {}, words.fairName), words.fair);
-  const batchKeys = h("div", {}, h("h3", {}, words.keyboardBatch),
-    h("div.keys", {}, ...SHORTCUTS.flatMap(({ keys, inBatch }) => (inBatch === undefined ? [] : [h("div", {}, h("kbd", {}, keys), inBatch)]))));
+  const inBatches = SHORTCUTS.flatMap(({ keys, inBatch }) => (inBatch === undefined ? [] : [h("div", {}, h("kbd", {}, keys), inBatch)]));
+  const batchKeys = h("div", {}, h("h3", {}, words.keyboardBatch), h("div.keys", {}, ...inBatches));
   const toggle = h("input", { type: "checkbox", id: "shortcuts-on", onchange: () => {
     shortcutsOn.value = toggle.checked;
   } });

@@ -30,7 +30,8 @@ export function fillsView(venue: Venue): void {
   byId("fills-body").append(element, empty);
   const rows = new Rows<Fill>(body, (fill) => {
     const quote = venue.instrument(fill.instrument)?.quote ?? "";
-    const row = h("tr", { title: said.rowTitle(fill.instrument, fill.trade_id, `${showTime(fill.time_ns, true)} ${zoneName()}`, roleName(fill.role), `${group(fill.fee)} ${quote}`.trim()) },
+    const [time, fee] = [`${showTime(fill.time_ns, true)} ${zoneName()}`, `${group(fill.fee)} ${quote}`.trim()];
+    const row = h("tr", { title: said.rowTitle(fill.instrument, fill.trade_id, time, roleName(fill.role), fee) },
       h("td"), h("td", { class: `num ${fill.side}` }), h("td.num"), h("td.num"), h("td"));
     const [mark = "", ...side] = sideText(fill.side).split(" ");
     setCells(row, [showTime(fill.time_ns), "", group(trimZeros(fill.size, DECIMALS_LEAST)), feeText(fill.fee), roleName(fill.role)]);

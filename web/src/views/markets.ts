@@ -16,12 +16,13 @@ const words = t.markets;
 /** Opens the list. */
 export function marketsDialog(venue: Venue): () => void {
   const search = h("input", {
-    type: "text", id: "markets-search", role: "combobox", autocomplete: "off", spellcheck: "false", placeholder: words.searchPlaceholder, "aria-label": words.search, "aria-controls": "markets-table",
-    "aria-expanded": true, "aria-autocomplete": "list",
+    type: "text", id: "markets-search", role: "combobox", autocomplete: "off", spellcheck: "false", placeholder: words.searchPlaceholder,
+    "aria-label": words.search, "aria-controls": "markets-table", "aria-expanded": true, "aria-autocomplete": "list",
   });
   const numeric = true;
   const { element, body } = table(words.title, [
-    { name: t.headings["watch-title"], silent: true }, { name: words.instrument }, { name: words.last, numeric }, { name: words.change, numeric }, { name: words.high, numeric }, { name: words.low, numeric }, { name: words.volume, numeric },
+    { name: t.headings["watch-title"], silent: true }, { name: words.instrument }, { name: words.last, numeric },
+    { name: words.change, numeric }, { name: words.high, numeric }, { name: words.low, numeric }, { name: words.volume, numeric },
   ]);
   element.id = "markets-table";
   element.setAttribute("role", "grid");
@@ -47,7 +48,8 @@ export function marketsDialog(venue: Venue): () => void {
   const rows = new Rows<Instrument>(body, ({ symbol }) => {
     const star = h("button.icon.star", { type: "button", onclick: (event) => {
       event.stopPropagation();
-      favourites.value = favourites.value.includes(symbol) ? favourites.value.filter((other) => other !== symbol) : [...favourites.value, symbol];
+      const others = favourites.value.filter((other) => other !== symbol);
+      favourites.value = favourites.value.includes(symbol) ? others : [...others, symbol];
     } });
     const name = h("button.plain", { type: "button" }, symbol);
     return h("tr", { id: `market-${pathSymbol(symbol)}`, onclick: () => choose(symbol) },
@@ -64,7 +66,10 @@ export function marketsDialog(venue: Venue): () => void {
     }
     const ppm = venue.tickers.changePpm(instrument);
     const price = (text: string | null | undefined): string => (text == null ? "–" : group(text));
-    const texts = [price(venue.tickers.lastPrice(instrument)), ppm === null ? "–" : showChange(ppm), price(ticker?.high), price(ticker?.low), ticker ? `${showShort(ticker.volume, 2)} ${base}` : "–"];
+    const texts = [
+      price(venue.tickers.lastPrice(instrument)), ppm === null ? "–" : showChange(ppm), price(ticker?.high), price(ticker?.low),
+      ticker ? `${showShort(ticker.volume, 2)} ${base}` : "–",
+    ];
     texts.forEach((text, index) => {
       const cell = row.cells[index + 2];
       if (cell) setText(cell, text);

@@ -17,7 +17,8 @@ export function noticesView(venue: Venue): void {
   const host = byId("notices");
   const live = byId("live-polite");
   const show = (notice: Said): void => {
-    const box = h("div.notice", { role: notice.tone === "bad" ? "alert" : null, "data-tone": notice.tone }, h("b", {}, notice.title), notice.text,
+    const box = h("div.notice", { role: notice.tone === "bad" ? "alert" : null, "data-tone": notice.tone },
+      h("b", {}, notice.title), notice.text,
       h("button.icon", { type: "button", "aria-label": t.notices.dismiss, onclick: () => box.remove() }, "×"));
     host.append(box);
     while (host.children.length > SHOWN_MAX) host.firstElementChild?.remove();

@@ -1,6 +1,6 @@
 // One's own open orders: cancel, amend in place, cancel all; and the history of one's orders.
 
-import { type Order, pathSymbol } from "walras";
+import { type Changes, type Order, pathSymbol } from "walras";
 import { client } from "../api/client.ts";
 import { trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
@@ -8,7 +8,7 @@ import { group, showDay, showDayTime, showTime, typed, ungroup, zoneName } from 
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import { type HistoryLine, newestLines } from "../state/order-history.ts";
-import { changeOf, lineOf } from "../state/order-line.ts";
+import { changeOf, linesOf } from "../state/order-line.ts";
 import { describeError } from "../state/outcome.ts";
 import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
@@ -138,7 +138,8 @@ function linkedText(order: Order, venue: Venue): string {
 }
 
 function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditing: (on: boolean) => void, venue: Venue): void {
-  const [, first, , , actions] = row.cells as unknown as [HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement];
+  type Cell = HTMLTableCellElement;
+  const [, first, , , actions] = row.cells as unknown as [Cell, Cell, Cell, Cell, Cell];
   // While it is amended one cell takes the room of all but the order's name.
   first.colSpan = editing ? 4 : 1;
   for (const cell of [...row.cells].slice(2)) cell.hidden = editing;
@@ -152,18 +153,22 @@ function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditi
     );
     return;
   }
-  const line = lineOf(order);
-  const isTrigger = line?.field === "trigger";
-  const at = line && h("input", {
-    type: "text", inputmode: "decimal", value: typed(line.at), "aria-label": isTrigger ? said.newTrigger(name) : said.newPrice(name),
+  const quantity = (value: string, label: string): HTMLInputElement =>
+    h("input", { type: "text", inputmode: "decimal", value: typed(value), "aria-label": label });
+  const prices = linesOf(order).filter(({ isMovable }) => isMovable).map((line) => {
+    const isTrigger = line.field === "trigger";
+    const input = quantity(line.at, isTrigger ? said.newTrigger(name) : said.newPrice(name));
+    return { line, label: isTrigger ? t.ticket.fields.trigger : said.price, input };
   });
-  const size = h("input", { type: "text", inputmode: "decimal", value: typed(order.open), "aria-label": said.newSize(name) });
+  const size = quantity(order.open, said.newSize(name));
   const save = async (): Promise<void> => {
-    const [newAt, newSize] = [at && ungroup(at.value), ungroup(size.value)];
-    const changes = {
-      ...(line && newAt !== null && newAt !== line.at && changeOf(line, newAt)),
-      ...(newSize !== order.open && { size: newSize }),
-    };
+    const changes: Changes = {};
+    for (const { line, input } of prices) {
+      const at = ungroup(input.value);
+      if (at !== line.at) Object.assign(changes, changeOf(line, at));
+    }
+    const newSize = ungroup(size.value);
+    if (newSize !== order.open) changes.size = newSize;
     if (Object.keys(changes).length === 0) return setEditing(false);
     try {
       await venue.stream.amend(order.instrument, order.client_order_id, changes);
@@ -172,8 +177,8 @@ function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditi
       venue.say({ tone: "bad", ...describeError(error as Error) });
     }
   };
-  for (const input of [at, size]) {
-    input?.addEventListener("keydown", (event) => {
+  for (const input of [...prices.map(({ input }) => input), size]) {
+    input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") void save();
       else if (event.key === "Escape") setEditing(false);
       else return;
@@ -183,7 +188,7 @@ function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditi
   }
   actions.replaceChildren();
   first.replaceChildren(h("div.amend", {},
-    at && h("label", {}, isTrigger ? t.ticket.fields.trigger : said.price, at), h("label", {}, said.open, size),
+    ...prices.map(({ label, input }) => h("label", {}, label, input)), h("label", {}, said.open, size),
     h("span.buttons", {},
       h("button", { type: "button", "aria-label": said.saveLabel(name), onclick: () => void save() }, said.save),
       h("button", { type: "button", "aria-label": said.keepLabel(name), onclick: () => setEditing(false) }, said.keep))));

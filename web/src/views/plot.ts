@@ -70,6 +70,11 @@ export interface CurveStyle {
 /** Nearer to the left edge a label would be cut off. */
 const LABEL_HALF_PX = 24;
 
+/** Labels along the foot, but for those that would be cut. */
+function alongFoot(label: (tick: number) => string): (plot: uPlot, ticks: number[]) => string[] {
+  return (plot, ticks) => ticks.map((tick) => (plot.valToPos(tick, "x") < LABEL_HALF_PX ? "" : label(tick)));
+}
+
 /** Figures in the colour of what stands next to them, no lines but the grid's. */
 function axisOf(colours: Palette): uPlot.Axis {
   return { stroke: colours.muted, font: `11px ${colours.face}`, ticks: { show: false }, border: { show: false }, gap: 4 };
@@ -86,8 +91,11 @@ export function curveOptions(colours: Palette, style: CurveStyle): PlotOptions {
     scales: { x: { time: false }, y: { range: (_, _low, high) => [0, (Number.isFinite(high) && high > 0 ? high : 1) * style.room] } },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     axes: [
-      { ...axis, size: 22, space: 70, grid: { show: false }, values: (plot, ticks) => ticks.map((tick) => (plot.valToPos(tick, "x") < LABEL_HALF_PX ? "" : style.price(tick))) },
-      { ...axis, size: style.amountsWidth, side: 1, grid: { stroke: colours.hair, width: 1 }, values: (_, ticks) => ticks.map(style.amount) },
+      { ...axis, size: 22, space: 70, grid: { show: false }, values: alongFoot(style.price) },
+      {
+        ...axis, size: style.amountsWidth, side: 1, grid: { stroke: colours.hair, width: 1 },
+        values: (_, ticks) => ticks.map(style.amount),
+      },
     ],
     series: [{}, curve(colours.bid, style.wanted), curve(colours.ask, style.offered)],
   };
@@ -154,7 +162,7 @@ export function lineOptions(colours: Palette, style: LineStyle): PlotOptions {
     scales: { x: { time: false }, y: { range: (_, _low, high) => [0, style.reach(Number.isFinite(high) ? high : 0)] } },
     cursor: { show: false },
     axes: [
-      { ...axis, size: 20, space: 80, incrs: [10, 30, 60, 120, 300], grid: { show: false }, values: (plot, ticks) => ticks.map((tick) => (plot.valToPos(tick, "x") < LABEL_HALF_PX ? "" : style.time(tick))) },
+      { ...axis, size: 20, space: 80, incrs: [10, 30, 60, 120, 300], grid: { show: false }, values: alongFoot(style.time) },
       { ...axis, size: 58, side: 1, space: 26, grid: { stroke: colours.hair, width: 1 }, values: (_, ticks) => ticks.map(style.value) },
     ],
     series: [

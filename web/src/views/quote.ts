@@ -79,8 +79,10 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
     setText(bid, best.bid ? showUnits(best.bid.price, priceDecimals) : t.quote.none);
     setText(ask, best.ask ? showUnits(best.ask.price, priceDecimals) : t.quote.none);
     // While orders collect for an auction the sides overlap.
-    setText(spread, best.bid && best.ask && best.ask.price > best.bid.price ? showUnits(best.ask.price - best.bid.price, priceDecimals) : "–");
-    const day = (price: string | null | undefined): string => (price == null ? "–" : showUnits(parseUnits(price, priceDecimals), priceDecimals));
+    const apart = best.bid && best.ask ? best.ask.price - best.bid.price : 0n;
+    setText(spread, apart > 0n ? showUnits(apart, priceDecimals) : "–");
+    const day = (price: string | null | undefined): string =>
+      (price == null ? "–" : showUnits(parseUnits(price, priceDecimals), priceDecimals));
     setText(high, day(ticker?.high));
     setText(low, day(ticker?.low));
     setText(volume, ticker ? `${showShort(ticker.volume, 3)} ${instrument.base}` : "–");

@@ -14,7 +14,9 @@ import { playTone } from "./tone.ts";
 /** Opens the settings. */
 export function settingsDialog(): () => void {
   const words = t.settings;
-  const choice = <T extends string>(setting: Setting<T>, id: string, label: string, options: [T, string][], reload = false): HTMLElement => {
+  const choice = <T extends string>(
+    setting: Setting<T>, id: string, label: string, options: [T, string][], reload = false,
+  ): HTMLElement => {
     const select = h("select", { id, onchange: () => {
       setting.value = select.value as T;
       if (reload) location.reload();
@@ -28,9 +30,11 @@ export function settingsDialog(): () => void {
     soundOn.value = sound.checked;
     if (sound.checked) playTone();
   } });
-  const boxes: HTMLInputElement[] = PANELS.map((panel) => h("input", { type: "checkbox", id: `show-${panel}`, value: panel, onchange: () => {
+  const hideUnchecked = (): void => {
     hiddenPanels.value = PANELS.filter((_, index) => boxes[index]?.checked === false);
-  } }));
+  };
+  const boxes: HTMLInputElement[] = PANELS.map((panel) =>
+    h("input", { type: "checkbox", id: `show-${panel}`, value: panel, onchange: hideUnchecked }));
   const drawBoxes = (): void => {
     for (const box of boxes) box.checked = !hiddenPanels.value.includes(box.value as Panel);
   };
@@ -44,11 +48,17 @@ export function settingsDialog(): () => void {
   } }, words.layoutReset);
   const dialog = h("dialog", { id: "settings", "aria-labelledby": "settings-title" },
     h("h2", { id: "settings-title" }, words.title),
-    choice<Language | "auto">(languageChoice, "setting-language", words.language,
-      [["auto", words.languageAuto(LANGUAGE_NAMES[preferredOf(navigator.languages)])], ...LANGUAGES.map((each): [Language, string] => [each, LANGUAGE_NAMES[each]])], true),
+    choice<Language | "auto">(languageChoice, "setting-language", words.language, [
+      ["auto", words.languageAuto(LANGUAGE_NAMES[preferredOf(navigator.languages)])],
+      ...LANGUAGES.map((each): [Language, string] => [each, LANGUAGE_NAMES[each]]),
+    ], true),
     choice(timeZone, "setting-times", words.times, [["utc", words.utc], ["local", words.local]], true),
-    choice(confirmations, "setting-confirm", words.confirm, [["far", words.confirmFar], ["all", words.confirmAll], ["off", words.confirmOff]]),
-    choice(layout, "setting-layout", words.layout, [["standard", words.layoutStandard], ["chart", words.layoutChart], ["book", words.layoutBook]]),
+    choice(confirmations, "setting-confirm", words.confirm, [
+      ["far", words.confirmFar], ["all", words.confirmAll], ["off", words.confirmOff],
+    ]),
+    choice(layout, "setting-layout", words.layout, [
+      ["standard", words.layoutStandard], ["chart", words.layoutChart], ["book", words.layoutBook],
+    ]),
     h("div.setting", {}, h("span", { id: "setting-panels" }, words.panels), panels),
     h("div.setting", {}, h("span", {}, words.sound), h("label.check", {}, sound, ` ${words.soundWords}`)),
     h("p.muted.small", {}, words.kept),
@@ -67,13 +77,18 @@ export function alertWords({ symbol, price, when }: Alert): string {
 export function alertsDialog(venue: Venue): () => void {
   const words = t.alerts;
   const select = h("select", { id: "alert-instrument" });
-  const price = h("input", { type: "text", id: "alert-price", inputmode: "decimal", autocomplete: "off", "aria-describedby": "alert-fault" });
+  const price = h("input", {
+    type: "text", id: "alert-price", inputmode: "decimal", autocomplete: "off", "aria-describedby": "alert-fault",
+  });
   const fault = h("p.sell", { id: "alert-fault", role: "alert" });
   const list = h("ul.alerts", { id: "alerts-list" });
   const form = h("form", {},
     h("div.setting", {}, h("label", { for: "alert-instrument" }, words.instrument), select),
     h("div.setting", {}, h("label", { for: "alert-price" }, words.price), price),
-    fault, h("div.row", {}, h("button.primary", { type: "submit", id: "alert-add" }, words.add), h("button.plain", { type: "button", onclick: () => dialog.close() }, t.settings.close)));
+    fault,
+    h("div.row", {},
+      h("button.primary", { type: "submit", id: "alert-add" }, words.add),
+      h("button.plain", { type: "button", onclick: () => dialog.close() }, t.settings.close)));
   const dialog = h("dialog", { id: "alerts", "aria-labelledby": "alerts-title" },
     h("h2", { id: "alerts-title" }, words.title), h("p", {}, words.words), list, form);
   document.body.prepend(dialog);
@@ -93,8 +108,12 @@ export function alertsDialog(venue: Venue): () => void {
     price.focus();
   });
   const draw = (): void => {
-    list.replaceChildren(...(alerts.value.length === 0 ? [h("li.muted", {}, words.none)] : alerts.value.map((alert) => h("li", {}, alertWords(alert),
-      h("button", { type: "button", "aria-label": words.remove(alertWords(alert)), onclick: () => removeAlert(alert) }, words.removeShort)))));
+    const lines = alerts.value.map((alert) => {
+      const said = alertWords(alert);
+      const remove = (): void => removeAlert(alert);
+      return h("li", {}, said, h("button", { type: "button", "aria-label": words.remove(said), onclick: remove }, words.removeShort));
+    });
+    list.replaceChildren(...(lines.length === 0 ? [h("li.muted", {}, words.none)] : lines));
   };
   alerts.watch(draw);
   venue.tickers.all.watch((all) => {
@@ -113,7 +132,8 @@ export function alertsDialog(venue: Venue): () => void {
   draw();
   return () => {
     const symbols = venue.instruments.value.map(({ symbol }) => symbol);
-    select.replaceChildren(...symbols.map((symbol) => h("option", { value: symbol, selected: symbol === venue.market.value?.symbol }, symbol)));
+    const open = venue.market.value?.symbol;
+    select.replaceChildren(...symbols.map((symbol) => h("option", { value: symbol, selected: symbol === open }, symbol)));
     setText(fault, "");
     if (!dialog.open) dialog.showModal();
     price.focus();

@@ -103,10 +103,11 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     form.exits.hidden = !takesExits(kind);
     for (const { unit } of [price, trigger, trail, takeProfit, stopLoss, stopLimit]) setText(unit, instrument.quote);
     for (const { unit } of [peak, minSize]) setText(unit, instrument.base);
-    const inQuote = sizeUnit.value === "quote";
-    setText(form.unitButton, inQuote ? instrument.quote : instrument.base);
-    form.unitButton.setAttribute("aria-label", t.ticket.sizeIn(inQuote ? instrument.quote : instrument.base, inQuote ? instrument.base : instrument.quote));
-    form.unitButton.title = t.ticket.turnUnit(inQuote ? instrument.base : instrument.quote);
+    const { base, quote } = instrument;
+    const [now, other] = sizeUnit.value === "quote" ? [quote, base] : [base, quote];
+    setText(form.unitButton, now);
+    form.unitButton.setAttribute("aria-label", t.ticket.sizeIn(now, other));
+    form.unitButton.title = t.ticket.turnUnit(other);
     setText(minutes.unit, t.ticket.minutes);
 
     const checked = check(market);
@@ -183,7 +184,10 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       const isPrice = PRICES.has(name);
       const { units } = market;
       const wholeQuote: [number, bigint] = [units.quoteDecimals, 10n ** BigInt(units.quoteDecimals)];
-      const [decimals, step] = name === "minutes" ? [0, 1n] : name === "size" && sizeUnit.value === "quote" ? wholeQuote : isPrice ? [units.priceDecimals, units.tick] : [units.sizeDecimals, units.lot];
+      const [decimals, step] = name === "minutes" ? [0, 1n]
+        : name === "size" && sizeUnit.value === "quote" ? wholeQuote
+        : isPrice ? [units.priceDecimals, units.tick]
+        : [units.sizeDecimals, units.lot];
       input.value = stepped(input.value, decimals, step, by);
       draw();
     });
@@ -285,7 +289,10 @@ function drawSum(venue: Venue, market: Market, form: TicketForm, checked: Checke
   const spends = form.side === "buy" ? instrument.quote : instrument.base;
   const available = venue.account.balances.value.get(spends)?.available;
   const lines: [string, string][] = [];
-  if (sizeUnit.value === "quote") lines.push([t.ticket.comesTo, checked.size === null ? "–" : `${group(trimZeros(formatUnits(checked.size, market.units.sizeDecimals)))} ${instrument.base}`]);
+  if (sizeUnit.value === "quote") {
+    const size = checked.size === null ? null : group(trimZeros(formatUnits(checked.size, market.units.sizeDecimals)));
+    lines.push([t.ticket.comesTo, size === null ? "–" : `${size} ${instrument.base}`]);
+  }
   if (checked.value !== null) {
     lines.push([form.side === "buy" ? t.ticket.costs : t.ticket.brings, `${showUnits(checked.value, quoteDecimals)} ${instrument.quote}`]);
     lines.push([t.ticket.fee, `${showUnits(market.units.feeReserve(checked.value), quoteDecimals)} ${instrument.quote}`]);

@@ -7,7 +7,9 @@ import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { nextTheme, themeChoice } from "./theme.ts";
 
-export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => void, openSettings: () => void, openAlerts: () => void): void {
+export function venueBarView(
+  venue: Venue, openKey: () => void, openHelp: () => void, openSettings: () => void, openAlerts: () => void,
+): void {
   const link = h("span.fact.link-state", { id: "connection", role: "status" });
   const log = h("b", { id: "log-index" }, "–");
   const logFact = h("span.fact.muted", { title: t.bar.logTitle }, t.bar.log, log);
@@ -18,9 +20,12 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
   const key = h("button", { type: "button", id: "key-button", onclick: openKey });
   const theme = h("button", { type: "button", id: "theme-button", onclick: nextTheme });
   const help = h("button.icon", { type: "button", id: "help-button", "aria-label": t.bar.help, onclick: openHelp }, "?");
-  const bell = h("button.icon", { type: "button", id: "alerts-button", title: t.alerts.title, "aria-label": t.alerts.button, onclick: openAlerts }, mark("M8 2a4 4 0 0 0-4 4v3l-1.5 2.5h11L12 9V6a4 4 0 0 0-4-4zM6.5 13a1.5 1.5 0 0 0 3 0"));
-  const settings = h("button.icon", { type: "button", id: "settings-button", title: t.settings.title, "aria-label": t.settings.button, onclick: openSettings },
-    mark("M2 4.5h7M13 4.5h1M2 11.5h1M7 11.5h7M11 2.5v4M5 9.5v4"));
+  const bell = h("button.icon", {
+    type: "button", id: "alerts-button", title: t.alerts.title, "aria-label": t.alerts.button, onclick: openAlerts,
+  }, mark("M8 2a4 4 0 0 0-4 4v3l-1.5 2.5h11L12 9V6a4 4 0 0 0-4-4zM6.5 13a1.5 1.5 0 0 0 3 0"));
+  const settings = h("button.icon", {
+    type: "button", id: "settings-button", title: t.settings.title, "aria-label": t.settings.button, onclick: openSettings,
+  }, mark("M2 4.5h7M13 4.5h1M2 11.5h1M7 11.5h7M11 2.5v4M5 9.5v4"));
   byId("venue-bar").append(link, storage, demo, logFact, h("span.tools", {}, key, theme, bell, settings, help));
 
   const drawLink = (): void => {

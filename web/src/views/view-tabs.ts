@@ -28,7 +28,10 @@ export const shownView = new Signal<View>("book");
 
 /** Those that this venue has. */
 export function viewsOf(venue: Venue): View[] {
-  const has: Record<View, boolean> = { book: true, batch: venue.desk.list.value.length > 0, account: true, fair: venue.fair.isOn.value, network: venue.network.isOn.value };
+  const { desk, fair, network } = venue;
+  const has: Record<View, boolean> = {
+    book: true, batch: desk.list.value.length > 0, account: true, fair: fair.isOn.value, network: network.isOn.value,
+  };
   return VIEWS.filter((view) => has[view]);
 }
 
@@ -42,7 +45,10 @@ export function fragmentOf(view: View, venue: Venue): string {
 }
 
 export function viewTabs(venue: Venue): void {
-  const links = VIEWS.map((view) => ({ view, link: h("a", { href: `#${fragmentOf(view, venue)}`, id: `tab-${view}`, title: `${WORDS[view].tab} (V)` }, WORDS[view].tab) }));
+  const links = VIEWS.map((view) => {
+    const { tab } = WORDS[view];
+    return { view, link: h("a", { href: `#${fragmentOf(view, venue)}`, id: `tab-${view}`, title: `${tab} (V)` }, tab) };
+  });
   const nav = byId("views");
   nav.append(...links.map(({ link }) => link));
   const draw = (): void => {

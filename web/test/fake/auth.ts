@@ -10,7 +10,8 @@ export const DEMO_ACCOUNT = 1;
 export const ED_KEY_ID = "ed_demo";
 export const ED_SECRET = Buffer.alloc(32, 3).toString("base64url");
 const ED_PUBLIC = createPublicKey(createPrivateKey({
-  key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.from(ED_SECRET, "base64url")]), format: "der", type: "pkcs8",
+  key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.from(ED_SECRET, "base64url")]), format: "der",
+  type: "pkcs8",
 }));
 export const ED_PUBLIC_HEX = ED_PUBLIC.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
 
@@ -24,11 +25,15 @@ export function verify(
   signed: { key?: string; timestamp?: string; nonce?: string; signature?: string }, method: string, path: string, body: string,
   takesFromNs: bigint,
 ): number {
-  if (signed.key !== DEMO_KEY_ID && signed.key !== ED_KEY_ID) throw new FakeReject(103, "UnknownKey", "No such API key: create one, or check the key id.");
+  if (signed.key !== DEMO_KEY_ID && signed.key !== ED_KEY_ID) {
+    throw new FakeReject(103, "UnknownKey", "No such API key: create one, or check the key id.");
+  }
   const stampNs = BigInt(signed.timestamp ?? "0");
   const ageNs = BigInt(Date.now()) * 1_000_000n - stampNs;
   if (ageNs > 5_000_000_000n || ageNs < -1_000_000_000n || stampNs < takesFromNs) {
-    throw new FakeReject(105, "TimestampStale", "The request's timestamp is too far from the gateway's clock: synchronise the clock and send again.");
+    throw new FakeReject(
+      105, "TimestampStale", "The request's timestamp is too far from the gateway's clock: synchronise the clock and send again.",
+    );
   }
   const text = signedText(method, path, signed.timestamp ?? "", signed.nonce ?? "", body);
   const holds = signed.key === ED_KEY_ID

@@ -1,5 +1,5 @@
-// A fake batch market: prices wander, bots send transactions, and every batch clears all offers at one price for each asset. The bots' offers are
-// invented as curves; one's own are real: signed, filtered, reserved, and traded when the prices reach their limit.
+// A fake batch market: prices wander, bots send transactions, and every batch clears all offers at one price for each asset. The bots'
+// offers are invented as curves; one's own are real: signed, filtered, reserved, and traded when the prices reach their limit.
 
 import {
   type Batch, type BatchBlock, bitsOfRatio, boughtAtLeast, formatUnits, type Offer, type OfferFill, type OfferUpdate, partsOf,
@@ -35,8 +35,14 @@ export const BATCH_ASSETS: { symbol: string; decimals: number; worth: number; wa
 ];
 
 const DROPS = {
-  offer: { code: 10, name: "UnknownOffer", message: "no offer of the account stands there under that key: look at its report, it may have traded" },
-  overdraft: { code: 18, name: "Overdraft", message: "the account's transactions spend more than it had available when the block began: spend less, or deposit before" },
+  offer: {
+    code: 10, name: "UnknownOffer",
+    message: "no offer of the account stands there under that key: look at its report, it may have traded",
+  },
+  overdraft: {
+    code: 18, name: "Overdraft",
+    message: "the account's transactions spend more than it had available when the block began: spend less, or deposit before",
+  },
 };
 
 interface Standing {
@@ -128,15 +134,22 @@ export class FakeBatch {
   }
 
   submit(hex: string): { account_id: number; sequence: string; block: string } {
-    if (this.phase === "closed") throw new FakeReject(75, "BatchMarketNotOpen", "The batch market is not open: wait until the operator opens it.");
+    if (this.phase === "closed") {
+      throw new FakeReject(75, "BatchMarketNotOpen", "The batch market is not open: wait until the operator opens it.");
+    }
     const transaction = readTransaction(hex);
     if (transaction.account !== this.#account) throw new FakeReject(3, "UnknownAccount", "There is no such account: create it first.");
     if (this.transactionKey === null || !signatureHolds(this.transactionKey, this.domain, hex)) {
-      throw new FakeReject(76, "TransactionSignatureInvalid", "The signature is not the account's over these bytes: check the key and the venue's domain.");
+      throw new FakeReject(
+        76, "TransactionSignatureInvalid", "The signature is not the account's over these bytes: check the key and the venue's domain.",
+      );
     }
     const { sequence } = transaction;
-    if (sequence < this.nextSequence || sequence >= this.nextSequence + SEQUENCE_WINDOW || this.#pending.some((other) => other.sequence === sequence)) {
-      throw new FakeReject(77, "SequenceOutOfWindow", "The number is not among the 64 that follow the account's last one: use the next one.");
+    const isInWindow = sequence >= this.nextSequence && sequence < this.nextSequence + SEQUENCE_WINDOW;
+    if (!isInWindow || this.#pending.some((other) => other.sequence === sequence)) {
+      throw new FakeReject(
+        77, "SequenceOutOfWindow", "The number is not among the 64 that follow the account's last one: use the next one.",
+      );
     }
     const block = this.#block + 1n;
     if (transaction.until !== null && transaction.until < block) {
@@ -192,7 +205,8 @@ export class FakeBatch {
     this.prover = this.#provable(closed);
     const root = Buffer.from(this.prover.block.hash).toString("hex");
     const block = batchBlock({
-      block: String(closed.block), time_ns: String(timeNs), log_index: String(this.#host.nextLogIndex()), transactions: closed.transactions, dropped: closed.dropped,
+      block: String(closed.block), time_ns: String(timeNs), log_index: String(this.#host.nextLogIndex()),
+      transactions: closed.transactions, dropped: closed.dropped,
       offers_traded: share(0.3, 0.7) + trading, pairs_traded: 62 + this.#random.below(28),
       gap_ppb: 20 + Math.round(this.#random.exponential(70)), state_root: root,
       prices: Object.fromEntries(BATCH_ASSETS.map(({ symbol }) => [symbol, this.price(symbol)])), volumes, turnover: turnover.toFixed(2),
@@ -205,10 +219,14 @@ export class FakeBatch {
     return significant((this.#worth.get(symbol) ?? 1).toFixed(14), 8);
   }
 
-  /** What the bots want and offer of a pair: straight enough, crossing near the price; some of the difference goes by way of other assets. */
+  /**
+   * What the bots want and offer of a pair: straight enough, crossing near the price; some of the difference goes by way of other assets.
+   */
   demand(sell: string, buy: string): Omit<WsDemand, "type"> {
     const rate = (this.#worth.get(sell) ?? 1) / (this.#worth.get(buy) ?? 1);
-    if (sell === buy || !this.#worth.has(sell) || !this.#worth.has(buy)) throw new FakeReject(109, "NotFound", "There is no such pair in the market.");
+    if (sell === buy || !this.#worth.has(sell) || !this.#worth.has(buy)) {
+      throw new FakeReject(109, "NotFound", "There is no such pair in the market.");
+    }
     const shape = new Random(sell.charCodeAt(0) * 977 + buy.charCodeAt(1) * 131 + sell.charCodeAt(2));
     const size = (1.5e6 / (this.#worth.get(sell) ?? 1)) * (0.5 + shape.next());
     const [steep, lean] = [25 + 30 * shape.next(), (shape.next() - 0.5) * 0.1];
@@ -336,7 +354,8 @@ export class FakeBatch {
       this.#host.add(buy, bought);
       const sold = formatUnits(offer.left, from);
       const fill = {
-        batch: "main", sequence: String(offer.sequence), block: String(block), sell, buy, sold, bought: formatUnits(bought, to), time_ns: String(timeNs),
+        batch: "main", sequence: String(offer.sequence), block: String(block), sell, buy, sold, bought: formatUnits(bought, to),
+        time_ns: String(timeNs),
       };
       fills.push(fill);
       this.fills.push(fill);
@@ -353,7 +372,8 @@ export class FakeBatch {
     const [m, e] = partsOf(offer.stated);
     const stated = Number(m) * 2 ** Number(e) * 10 ** (decimalsOf(sell) - decimalsOf(buy));
     return {
-      batch: "main", sequence: String(offer.sequence), sell, buy, amount: formatUnits(offer.left, decimalsOf(sell)), stated_price: trimZeros(significant(stated.toFixed(14), 12)),
+      batch: "main", sequence: String(offer.sequence), sell, buy, amount: formatUnits(offer.left, decimalsOf(sell)),
+      stated_price: trimZeros(significant(stated.toFixed(14), 12)),
       stated_bits: String(offer.stated), limit_bits: String(offer.limit), tie: String(offer.tie), block: String(offer.block),
     };
   }

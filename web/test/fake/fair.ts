@@ -1,7 +1,8 @@
 // Fair access of a cluster of three, seen from one replica: steered delays, gateways with an outlier among them, stages with tails.
 
 import type {
-  Clock, ClusterGateway, ClusterView, FairAccessView, GatewayFigures, Latency, LayerDelivery, RelayNode, RelayTree, ReleaseJudged, StageTimes,
+  Clock, ClusterGateway, ClusterView, FairAccessView, GatewayFigures, Latency, LayerDelivery, RelayNode, RelayTree, ReleaseJudged,
+  StageTimes,
 } from "walras";
 import { Random } from "../../../sdk/typescript/test/random.ts";
 import {
@@ -13,7 +14,8 @@ const US = 1_000;
 
 /** Median and spread (the logarithm's deviation) of each stage. */
 const STAGES: [stage: StageTimes["stage"], medianNs: number, spread: number][] = [
-  ["receive", 6.5 * US, 0.5], ["transit", 118 * US, 0.35], ["hold", 196 * US, 0.3], ["log", 410 * US, 0.45], ["apply", 9 * US, 0.9], ["answer", 14 * US, 0.6],
+  ["receive", 6.5 * US, 0.5], ["transit", 118 * US, 0.35], ["hold", 196 * US, 0.3], ["log", 410 * US, 0.45], ["apply", 9 * US, 0.9],
+  ["answer", 14 * US, 0.6],
   ["order", 780 * US, 0.35], ["request", 930 * US, 0.4], ["publish", 640 * US, 0.4], ["release", 1_900 * US, 0.2],
 ];
 
@@ -68,9 +70,14 @@ export class FakeFair {
     return {
       is_sequencing: leads,
       clock: { status: "good", bound_ns: 18_400, source: this.hasMesh ? "mesh" : "system" },
-      gateway: { leader: this.leader, unanswered: 3, orders: 61_000 + this.steps * 400, unstamped: 0, resent: 0, differing: 0, overloaded: 0, refused: 0, late: 412, stamped_by_kernel: 58_000, stamped_when_read: 0, stamps_raised: 0 },
+      gateway: {
+        leader: this.leader, unanswered: 3, orders: 61_000 + this.steps * 400, unstamped: 0, resent: 0, differing: 0, overloaded: 0,
+        refused: 0, late: 412, stamped_by_kernel: 58_000, stamped_when_read: 0, stamps_raised: 0,
+      },
       sequencer: sequencerFigures({
-        delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, matched: Math.round(orders * 0.4), unfairly_matched: Math.round(orders * 0.0008), unfairly_matched_recent_ppm: 2_100, worst_gateway: 3, held: leads ? 7 : 0,
+        delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103),
+        unfair_recent_ppm: this.#unfairPpm, matched: Math.round(orders * 0.4), unfairly_matched: Math.round(orders * 0.0008),
+        unfairly_matched_recent_ppm: 2_100, worst_gateway: 3, held: leads ? 7 : 0,
         gateways: [this.#gateway(1, 0.41, 0.004), this.#gateway(2, 0.34, 0.013), this.#gateway(3, 0.25, 0.019)],
       }),
       release: this.hasRelease ? releaseFigures({
@@ -96,8 +103,10 @@ export class FakeFair {
       http: `venue-${id}.example:7070`,
     });
     const gateway = (id: number): ClusterGateway => ({
-      gateway: id, is_linked: id !== this.lostGateway, version: id === this.lostGateway ? null : "0.1.0", stands_below: id % 3 === 0 && id !== this.lostGateway,
-      sessions: id % 3 === 0 && id !== this.lostGateway ? id % 7 : 0, trouble: id === this.lostGateway ? "the other end closed the connection" : null,
+      gateway: id, is_linked: id !== this.lostGateway, version: id === this.lostGateway ? null : "0.1.0",
+      stands_below: id % 3 === 0 && id !== this.lostGateway,
+      sessions: id % 3 === 0 && id !== this.lostGateway ? id % 7 : 0,
+      trouble: id === this.lostGateway ? "the other end closed the connection" : null,
     });
     const treeOf = (layers: number[], at: number): RelayTree => relayTree({
       tree: at + 1, layers, packets: 120_400 + this.steps * 140, asked: at === 0 ? 12 + this.steps : 0, delivery: this.#delivery(layers),
@@ -135,10 +144,15 @@ export class FakeFair {
   }
 
   latency(): Latency {
-    const stages = STAGES.filter(([stage]) => this.hasRelease || (stage !== "publish" && stage !== "release")).map(([stage, median, spread]) => {
-      const at = (deviations: number): number => Math.round(median * Math.exp(spread * deviations * (1 + (this.#random.next() - 0.5) * 0.1)));
+    const stages = STAGES.filter(
+      ([stage]) => this.hasRelease || (stage !== "publish" && stage !== "release"),
+    ).map(([stage, median, spread]) => {
+      const at = (deviations: number): number => Math.round(
+        median * Math.exp(spread * deviations * (1 + (this.#random.next() - 0.5) * 0.1)),
+      );
       return {
-        stage, count: 11_400 + this.steps * 75, recent: 4_500, p50_ns: at(0), p90_ns: at(1.28), p99_ns: at(2.33), p999_ns: at(3.7), ns_max: at(4.6),
+        stage, count: 11_400 + this.steps * 75, recent: 4_500, p50_ns: at(0), p90_ns: at(1.28), p99_ns: at(2.33), p999_ns: at(3.7),
+        ns_max: at(4.6),
       };
     });
     return { timed_one_of: 16, recent_s: 60, stages };
@@ -148,7 +162,9 @@ export class FakeFair {
     const held = Math.round((182_400 + this.steps * 1_210) * part);
     const isOutlier = gateway === 3 && this.hasOutlier;
     return gatewayFigures({
-      gateway, is_outlier: isOutlier, overtaken: Math.round(held * unfair), overtaken_recent_ppm: Math.round(unfair * 1_000_000), duplicates: gateway === 1 ? 0 : 1_204 * gateway, differing: isOutlier ? 2 : 0, held, late: Math.round(held * unfair * 0.8), late_ns_max: 640 * US * gateway,
+      gateway, is_outlier: isOutlier, overtaken: Math.round(held * unfair), overtaken_recent_ppm: Math.round(unfair * 1_000_000),
+      duplicates: gateway === 1 ? 0 : 1_204 * gateway, differing: isOutlier ? 2 : 0, held, late: Math.round(held * unfair * 0.8),
+      late_ns_max: 640 * US * gateway,
       unfair: Math.round(held * unfair), unstamped: isOutlier ? 320 : 0, outlier_stamps: isOutlier ? 320 : 0,
     });
   }

@@ -69,7 +69,8 @@ export class FakeMarket {
       : Number(((parseUnits(last, this.priceDecimals) - this.#first) * 1_000_000n) / this.#first);
     return {
       instrument: this.instrument.symbol, last_price: last, change_ppm: change,
-      high: this.#first === null ? null : formatUnits(this.#high, this.priceDecimals), low: this.#first === null ? null : formatUnits(this.#low, this.priceDecimals),
+      high: this.#first === null ? null : formatUnits(this.#high, this.priceDecimals),
+      low: this.#first === null ? null : formatUnits(this.#low, this.priceDecimals),
       best_bid: best("buy"), best_ask: best("sell"),
       volume: formatUnits(this.#volume, this.sizeDecimals), turnover: formatUnits(this.#turnover, this.priceDecimals + this.sizeDecimals),
       phase: this.instrument.phase,
@@ -86,7 +87,8 @@ export class FakeMarket {
   indicative(): IndicativeUncross | null {
     const found = this.book.collects ? this.book.indicative() : null;
     return found && {
-      price: formatUnits(found.price, this.priceDecimals), volume: formatUnits(found.volume, this.sizeDecimals), imbalance: formatUnits(found.imbalance, this.sizeDecimals),
+      price: formatUnits(found.price, this.priceDecimals), volume: formatUnits(found.volume, this.sizeDecimals),
+      imbalance: formatUnits(found.imbalance, this.sizeDecimals),
     };
   }
 
@@ -137,7 +139,8 @@ export class FakeMarket {
   #submit(side: Side, price: bigint | null, size: number, timeNs: bigint, orderId: bigint): void {
     const lots = BigInt(Math.max(1, Math.round(size * 1000))) * 10n ** BigInt(Math.max(0, this.sizeDecimals - 3));
     this.book.submit({
-      orderId, clientOrderId: String(orderId), account: BOT, side, kind: price === null ? "market" : "limit", price, trigger: null, open: lots,
+      orderId, clientOrderId: String(orderId), account: BOT, side, kind: price === null ? "market" : "limit", price, trigger: null,
+      open: lots,
       peak: null, hidden: false, timeInForce: price === null ? "ioc" : "gtc",
     }, "off", 0n, timeNs);
   }
@@ -146,7 +149,9 @@ export class FakeMarket {
     const time = Number(trade.timeNs / 1_000_000_000n / BigInt(seconds)) * seconds;
     const last = candles.at(-1);
     if (!last || last.time_s !== time) {
-      candles.push({ time_s: time, open: price, high: price, low: price, close: price, volume: formatUnits(trade.size, this.sizeDecimals) });
+      candles.push({
+        time_s: time, open: price, high: price, low: price, close: price, volume: formatUnits(trade.size, this.sizeDecimals),
+      });
       if (candles.length > 500) candles.shift();
       return;
     }

@@ -131,12 +131,25 @@ export class FakeBook {
   #enter(order: FakeOrder, postOnly: PostOnly, minSize: bigint, timeNs: bigint): Submitted {
     const fillable = this.#fillable(order);
     if (postOnly !== "off" && fillable > 0n) {
-      if (postOnly === "reject") throw new FakeReject(43, "PostOnlyWouldTrade", "The order would trade at once: lower a bid, raise an ask, or allow it to take.");
+      if (postOnly === "reject") {
+        throw new FakeReject(43, "PostOnlyWouldTrade", "The order would trade at once: lower a bid, raise an ask, or allow it to take.");
+      }
       const best = this.side(order.side === "buy" ? "sell" : "buy")[0]?.price ?? 0n;
       order.price = order.side === "buy" ? best - 1n : best + 1n;
     }
-    if (order.timeInForce === "fok" && fillable < order.open) throw new FakeReject(44, "FillOrKillUnfillable", "The book cannot fill the whole order now: lower its size, give it a better price, or use immediate-or-cancel to take what there is.");
-    if (minSize > fillable) throw new FakeReject(45, "MinSizeUnfillable", "The book cannot fill the minimum size now: lower it, give the order a better price, or leave the minimum out.");
+    if (order.timeInForce === "fok" && fillable < order.open) {
+      throw new FakeReject(
+        44, "FillOrKillUnfillable",
+        "The book cannot fill the whole order now: lower its size, give it a better price, or use immediate-or-cancel to take what " +
+          "there is.",
+      );
+    }
+    if (minSize > fillable) {
+      throw new FakeReject(
+        45, "MinSizeUnfillable",
+        "The book cannot fill the minimum size now: lower it, give the order a better price, or leave the minimum out.",
+      );
+    }
     const trades = this.#match(order, timeNs);
     if (order.open === 0n) return this.#done(order, "filled", trades);
     if (order.price === null || order.timeInForce === "ioc") return this.#done(order, "cancelled", trades);
@@ -162,7 +175,8 @@ export class FakeBook {
       const [demand, supply] = [total(this.bids, (at) => at >= price), total(this.asks, (at) => at <= price)];
       const found = { price, volume: demand < supply ? demand : supply, imbalance: demand - supply };
       const left = (of: { imbalance: bigint }): bigint => (of.imbalance < 0n ? -of.imbalance : of.imbalance);
-      if (found.volume > 0n && (best === null || found.volume > best.volume || (found.volume === best.volume && left(found) < left(best)))) best = found;
+      if (found.volume === 0n) continue;
+      if (best === null || found.volume > best.volume || (found.volume === best.volume && left(found) < left(best))) best = found;
     }
     return best;
   }

@@ -59,7 +59,10 @@ export class Session {
       if (trades.length === 0) continue;
       this.#send({ type: "trades", instrument: market.instrument.symbol, kind: "update", trades: trades.splice(0) });
       for (const interval of this.#candles.get(market) ?? []) {
-        this.#send({ type: "candles", instrument: market.instrument.symbol, interval, kind: "update", candles: market.candles.get(interval)?.slice(-1) });
+        this.#send({
+          type: "candles", instrument: market.instrument.symbol, interval, kind: "update",
+          candles: market.candles.get(interval)?.slice(-1),
+        });
       }
     }
     for (const [market, sent] of this.#tickers) {
@@ -79,7 +82,10 @@ export class Session {
   publishBatch(cleared: boolean): void {
     const { batch } = this.#venue;
     if (this.#batch) {
-      this.#send({ type: "batch", kind: "update", batch: "main", collected: batch.collected, closed_block: batch.closedBlock, blocks: cleared ? batch.blocks.slice(-1) : [] });
+      this.#send({
+        type: "batch", kind: "update", batch: "main", collected: batch.collected, closed_block: batch.closedBlock,
+        blocks: cleared ? batch.blocks.slice(-1) : [],
+      });
     }
     if (cleared) for (const [sell, buy] of this.#demands.values()) this.#send({ type: "demand", ...batch.demand(sell, buy) });
   }
@@ -141,7 +147,9 @@ export class Session {
   }
 
   #operate(message: Message): object {
-    if (this.#account === null) throw new FakeReject(102, "Unauthenticated", "No valid key and signature: sign the request as the API documents.");
+    if (this.#account === null) {
+      throw new FakeReject(102, "Unauthenticated", "No valid key and signature: sign the request as the API documents.");
+    }
     const market = this.#venue.market(message["instrument"]);
     switch (message.op) {
       case "order":
@@ -195,7 +203,8 @@ export class Session {
     if (message["channel"] === "batch") {
       this.#batch = true;
       return this.#send({
-        type: "batch", kind: "snapshot", batch: "main", collected: batch.collected, closed_block: batch.closedBlock, blocks: batch.blocks.slice(-100),
+        type: "batch", kind: "snapshot", batch: "main", collected: batch.collected, closed_block: batch.closedBlock,
+        blocks: batch.blocks.slice(-100),
       });
     }
     const [sell, buy] = [message["sell"] ?? "", message["buy"] ?? ""];

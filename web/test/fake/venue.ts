@@ -19,7 +19,9 @@ const ASSETS = [
   { asset_id: 0, symbol: "USD", decimals: QUOTE_DECIMALS, supply: "1000000000.00" },
   { asset_id: 1, symbol: "BTC", decimals: 8, supply: "21000.00000000" },
   { asset_id: 2, symbol: "ETH", decimals: 8, supply: "120000.00000000" },
-  ...BATCH_ASSETS.filter(({ symbol }) => !["USD", "BTC", "ETH"].includes(symbol)).map(({ symbol, decimals }, index) => ({ asset_id: 3 + index, symbol, decimals, supply: "0" })),
+  ...BATCH_ASSETS.filter(({ symbol }) => !["USD", "BTC", "ETH"].includes(symbol)).map(
+    ({ symbol, decimals }, index) => ({ asset_id: 3 + index, symbol, decimals, supply: "0" }),
+  ),
 ];
 
 function instrument(id: number, base: string, lot: string, sizeDecimals: number): Instrument {
@@ -46,7 +48,9 @@ export class FakeVenue {
   isDown = false;
   logIndex = 0n;
   trades = 0n;
-  readonly #available = new Map([["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n], ["EUR", 12_500_000n], ["JPY", 4_000_000n], ["XAU", 250_000n]]);
+  readonly #available = new Map([
+    ["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n], ["EUR", 12_500_000n], ["JPY", 4_000_000n], ["XAU", 250_000n],
+  ]);
   readonly #fills: Fill[] = [];
   readonly #closed: OrderState[] = [];
   /** Size and time of each order when it entered. */
@@ -108,7 +112,8 @@ export class FakeVenue {
     return {
       venue: "Fake venue", version: "0.1.0", commit: "", started_at_ns: String(this.#started),
       accepts_timestamps_from_ns: String(this.acceptsTimestampsFromNs), log_index: String(this.logIndex), time_ns: String(nowNs()),
-      ready: true, storage: "ok", fair_access: this.fair !== null, instruments: this.markets.length, accounts: 2, commands_total: String(this.logIndex), trades_total: String(this.trades),
+      ready: true, storage: "ok", fair_access: this.fair !== null, instruments: this.markets.length, accounts: 2,
+      commands_total: String(this.logIndex), trades_total: String(this.trades),
       demo: { speed: "10x", source: "a generated day", progress_permille: Math.min(1000, 372 + seconds) },
     };
   }
@@ -130,7 +135,11 @@ export class FakeVenue {
   }
 
   accountSnapshot(account: number): object {
-    return { balances: this.balances(account), orders: this.markets.flatMap((market) => market.book.ordersOf(account).map((order) => wireOrder(market, order))), fills: [], ...(this.hasBatches ? { offers: this.batch.offers() } : {}) };
+    return {
+      balances: this.balances(account),
+      orders: this.markets.flatMap((market) => market.book.ordersOf(account).map((order) => wireOrder(market, order))), fills: [],
+      ...(this.hasBatches ? { offers: this.batch.offers() } : {}),
+    };
   }
 
   /** The batch closes; `clearBatch` prices it. */
@@ -213,7 +222,8 @@ export class FakeVenue {
       else [order.linked, partner.linked] = [partner, order];
     }
     return {
-      log_index: String(this.logIndex), time_ns: String(nowNs()), order_id: String(order.orderId), client_order_id: order.clientOrderId, status,
+      log_index: String(this.logIndex), time_ns: String(nowNs()), order_id: String(order.orderId), client_order_id: order.clientOrderId,
+      status,
       open: formatUnits(order.open, sizeDecimals),
       fills: trades.map((trade) => ({
         trade_id: String(trade.tradeId), price: formatUnits(trade.price, priceDecimals), size: formatUnits(trade.size, sizeDecimals),
@@ -269,7 +279,10 @@ export class FakeVenue {
       order, price === undefined ? null : parse(price, market.priceDecimals, 113, "PriceNotOnTick"),
       size === undefined ? null : parse(size, market.sizeDecimals, 114, "SizeNotOnLot"), nowNs(),
     );
-    return { log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), status: "resting", open: formatUnits(order.open, market.sizeDecimals), fills: [] };
+    return {
+      log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), status: "resting",
+      open: formatUnits(order.open, market.sizeDecimals), fills: [],
+    };
   }
 
   massCancel(account: number, market: FakeMarket): object {
@@ -293,7 +306,8 @@ export class FakeVenue {
       const fee = role === "taker" ? feeOf(market, trade) : 0n;
       this.#settle(market, order, trade, fee);
       const fill = whole.fill({
-        instrument: market.instrument.symbol, trade_id: wire.trade_id, order_id: String(order.orderId), client_order_id: order.clientOrderId,
+        instrument: market.instrument.symbol, trade_id: wire.trade_id, order_id: String(order.orderId),
+        client_order_id: order.clientOrderId,
         time_ns: wire.time_ns, side: order.side, price: wire.price, size: wire.size, fee: formatUnits(fee, QUOTE_DECIMALS), role,
       });
       this.#fills.push(fill);
@@ -366,7 +380,11 @@ export class FakeVenue {
     const price = order.price ?? market.book.side("sell")[0]?.price ?? 0n;
     const need = order.side === "buy" ? valueOf(market, price, order.open) : order.open * 10n ** BigInt(8 - market.sizeDecimals);
     if (need > (this.#available.get(asset) ?? 0n) - this.#reserved(account, asset)) {
-      throw new FakeReject(60, "InsufficientFunds", "The available balance does not cover the order's value and fee, or the withdrawal: ask for less, cancel orders that reserve the asset, or deposit.");
+      throw new FakeReject(
+        60, "InsufficientFunds",
+        "The available balance does not cover the order's value and fee, or the withdrawal: ask for less, cancel orders that reserve the " +
+          "asset, or deposit.",
+      );
     }
   }
 }
@@ -409,7 +427,11 @@ function refuseTouched(market: FakeMarket, { side, kind }: Pick<FakeOrder, "side
 
 function findOrder(market: FakeMarket, account: number, clientOrderId: string): FakeOrder {
   const order = market.book.find(account, clientOrderId);
-  if (!order) throw new FakeReject(4, "UnknownOrder", "No open order of this account has that client_order_id: it was filled, cancelled, or never accepted.");
+  if (!order) {
+    throw new FakeReject(
+      4, "UnknownOrder", "No open order of this account has that client_order_id: it was filled, cancelled, or never accepted.",
+    );
+  }
   return order;
 }
 
@@ -417,7 +439,8 @@ function wireOrder(market: FakeMarket, order: FakeOrder): Order {
   const price = (units: bigint | null): string | null => (units === null ? null : formatUnits(units, market.priceDecimals));
   const shown = order.hidden ? 0n : order.peak !== null && order.peak < order.open ? order.peak : order.open;
   return whole.order({
-    instrument: market.instrument.symbol, order_id: String(order.orderId), client_order_id: order.clientOrderId, side: order.side, type: order.kind,
+    instrument: market.instrument.symbol, order_id: String(order.orderId), client_order_id: order.clientOrderId, side: order.side,
+    type: order.kind,
     price: price(order.price), trigger: price(order.trigger), open: formatUnits(order.open, market.sizeDecimals),
     shown: formatUnits(shown, market.sizeDecimals), time_in_force: order.timeInForce,
     linked_order_id: order.linked === undefined ? null : String(order.linked.orderId),

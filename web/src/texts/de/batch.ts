@@ -19,13 +19,12 @@ export const batch: typeof en = {
     pairsTitle: "Geordnete Paare von Assets, in denen gehandelt wurde, von allen, die es gibt",
     gap: "Lücke",
     gapTitle:
-      "Von dem, was zu den Preisen des letzten Blocks handelbar war, der Anteil, der es höchstens nicht wurde, in " +
-      "Milliardsteln: jeder Validator hat den Nachweis geprüft. Ob die Preise gut sind, sagt nicht dieser Wert, sondern " +
-      "„Unbedient“",
+      "Von dem, was zu den Preisen des letzten Blocks handelbar war, wurde höchstens dieser Anteil nicht gehandelt, in " +
+      "Milliardsteln; jeder Validator hat den Nachweis geprüft. Ob die Preise gut sind, sagt nicht dieser Wert, sondern „Unbedient“",
     unserved: "Unbedient",
     unservedTitle:
-      "Von dem, was Angebote klar besser als die Preise des letzten Blocks handeln wollten, der Anteil, der nicht gehandelt " +
-      "wurde, beim am schlechtesten bedienten Asset, in Milliardsteln",
+      "Von den Mengen der Angebote, die klar besser als die Preise des letzten Blocks waren, der Anteil, der nicht gehandelt " +
+      "wurde, in Milliardsteln, beim am schlechtesten bedienten Asset",
     standing: "Im Markt",
     standingTitle: "Angebote, die im Markt stehen",
     title: (block) => `Block ${block}`,
@@ -57,7 +56,7 @@ export const batch: typeof en = {
     label: "Preise; wählen Sie das Asset, das Sie verkaufen",
     search: "Assets suchen",
     some: (shown, all) => `${shown} von ${all} Assets, `,
-    note: (numeraire) => `in ${numeraire}; ein Paar handelt zum Verhältnis von zweien`,
+    note: (numeraire) => `in ${numeraire}; ein Paar handelt zum Verhältnis seiner beiden Preise`,
     sell: (asset) => `${asset} verkaufen`,
     youSell: "Verkauf",
     youBuy: "Kauf",
@@ -77,7 +76,7 @@ export const batch: typeof en = {
     offered: "angeboten",
     yourLimit: "Ihr Limit",
     million: (amount) => `${amount} Mio.`,
-    coming: (sell, buy) => `Angebote, ${sell} gegen ${buy} zu verkaufen, und umgekehrt. Sie werden geladen.`,
+    coming: (sell, buy) => `Angebote von ${sell} gegen ${buy} und umgekehrt werden geladen.`,
     noPrice: (sell, buy) => `Noch kein Preis: kein Kreis von Angeboten hat ${sell} und ${buy} verbunden.`,
     at: (price) => `Bei ${price}`,
     nobody: (sell, buy) => ` in der Nähe bietet niemand ${sell} gegen ${buy} an, und niemand sucht welche.`,
@@ -152,8 +151,8 @@ export const batch: typeof en = {
     again: "Noch einmal versuchen",
     hmacName: "Mit diesem Schlüssel können Sie zusehen, nicht anbieten. ",
     hmac:
-      "Ein Konto signiert seine Angebote selbst, und ein HMAC-Schlüssel (hm_...) gibt keine Signatur, die andere prüfen " +
-      "können. Bitten Sie den Betreiber um einen Ed25519-Schlüssel des Kontos (",
+      "Ein Konto signiert seine Angebote selbst, und eine Signatur mit einem HMAC-Schlüssel (hm_...) kann niemand sonst " +
+      "prüfen. Bitten Sie den Betreiber um einen Ed25519-Schlüssel des Kontos (",
     hmacEnd: ") und nutzen Sie diesen.",
     asking: "Fragt den Handelsplatz, wessen Schlüssel das ist.",
     unableName: "Dieser Browser kann keine Angebote signieren. ",
@@ -172,11 +171,11 @@ export const batch: typeof en = {
     sells: "Verkauft",
     least: "Für mind.",
     away: "Abstand",
-    stands: "Steht",
+    stands: "Stand",
     actions: "Aktionen",
     none:
-      "Keine. Was im nächsten Block nicht ausgeführt wird, steht hier, in jedem weiteren Block, bis es ausgeführt wird oder " +
-      "Sie es stornieren.",
+      "Keine. Ein Angebot, das im nächsten Block nicht ausgeführt wird, steht hier und in jedem weiteren Block, bis es ausgeführt " +
+      "wird oder Sie es stornieren.",
     cancelAll: "Alle stornieren",
     cancel: "Storno",
     cancelLabel: (amount, sell, buy) => `Stornieren: ${amount} ${sell} gegen ${buy}`,

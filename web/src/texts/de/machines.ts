@@ -21,7 +21,7 @@ export const machines: typeof en = {
     releaseTitle: "Vom Entstehen eines Eintrags, bis jedes Replikat seine Wirkung zeigt, d_h",
     late: "Späte Daten",
     lateTitle:
-      "Anteil der letzten Veröffentlichungen, die nach ihrer Freigabezeit kamen: bei irgendeinem Replikat, wenn dieses führt; " +
+      "Anteil der letzten Veröffentlichungen, die nach ihrer Freigabezeit kamen: bei irgendeinem Replikat, wenn dieses führt, " +
       "sonst hier",
     clock: "Uhr hier",
     clockTitle: "Wie weit die Uhr dieses Replikats höchstens falsch geht, und ob sie stempeln darf",
@@ -82,7 +82,7 @@ export const machines: typeof en = {
     linked: "Verbunden",
     notLinked: "Nicht verbunden",
     ofItsOrders: (late, most, overtaken, share) =>
-      `${grouped(late)} seiner Orders kamen, als ihre Wartezeit vorbei war, die späteste um ${most}; ${grouped(overtaken)} ` +
+      `${grouped(late)} seiner Orders kamen nach dem Ende ihrer Wartezeit, die späteste um ${most}; ${grouped(overtaken)} ` +
       `gingen nach einer mit späterem Stempel, ${share} der letzten`,
     unstamped: (orders) => `${grouped(orders)} ohne Stempel, der zählt`,
     ownPage: "Steht auf seiner Seite",
@@ -96,14 +96,14 @@ export const machines: typeof en = {
     stagesNone: "Hier ist noch nichts angekommen.",
     stagesWords: (seconds, oneOf) =>
       `Zeiten der letzten ${seconds} s. Von den Orders einer Sitzung wird eine von ${oneOf} gemessen. Der Balken reicht vom ` +
-      "Median bis 99 von 100, die Linie weiter bis 999 von 1000.",
-    stageTitle: (recent, all, most, longest) => `${recent} zuletzt, ${all} insgesamt; 90 von 100 in ${most}, die längste ${longest}`,
+      "Median bis zum 99. Perzentil, die Linie weiter bis zum 99,9. Perzentil.",
+    stageTitle: (recent, all, most, longest) => `${recent} zuletzt, ${all} insgesamt; 90 % in ${most}, die längste ${longest}`,
     stages: {
       receive: { name: "Annahme", words: "gelesen, geprüft, hier gestempelt" },
       transit: { name: "Weg", words: "vom Stempel zum Leader" },
       hold: { name: "Warten", words: "auf früher gestempelte" },
       log: { name: "Log", words: "bis eine Mehrheit es hat" },
-      apply: { name: "Ausführen", words: "hinter denen davor" },
+      apply: { name: "Ausführen", words: "nach früheren Orders" },
       answer: { name: "Antwort", words: "bis sie auf dem Rückweg ist" },
       order: { name: "Ganze Order", words: "wo sie ankam" },
       request: { name: "Ganze Anfrage", words: "über HTTP oder WebSocket" },
@@ -123,9 +123,9 @@ export const machines: typeof en = {
     replicas: "Replikate",
     replicasTitle: "Von den Replikaten des Clusters diejenigen, mit denen dieses verbunden ist",
     gateways: "Gateways",
-    gatewaysTitle: "Blatt-Gateways, die mit diesem Replikat verbunden sind, von denen, die es sein dürfen",
+    gatewaysTitle: "Wie viele Blatt-Gateways mit diesem Replikat verbunden sind, von allen, die es dürfen",
     copies: "Kopien",
-    copiesTitle: "Über wie viele Relays jedes Paket geht: eines, und so viele zur Absicherung",
+    copiesTitle: "Wie viele Kopien jedes Pakets gesendet werden: eine, und eine je Absicherung",
     packets: "Pakete gesendet",
     packetsTitle: "Von diesem Replikat seit dem Start; nur der Leader sendet",
     lost: "Nachgefragt",
@@ -133,7 +133,7 @@ export const machines: typeof en = {
     unfair: "Unfaire Orders",
     unfairTitle: "Anteil der jüngsten Orders, die den Warteraum nach einer mit späterem Stempel verließen",
     matching: "Unfair ausgeführt",
-    matchingTitle: "Orders, die kamen, als eine spätere ihres Preises schon ausgeführt war, als Anteil der zuletzt ausgeführten",
+    matchingTitle: "Orders, die kamen, nachdem eine später gestempelte zu ihrem Preis ausgeführt war, als Anteil der zuletzt ausgeführten",
     lateData: "Späte Daten",
     lateDataTitle: "Anteil der letzten Veröffentlichungen, die nach ihrer Freigabezeit kamen",
     latePackets: "Spät am Gateway",
@@ -143,9 +143,15 @@ export const machines: typeof en = {
     deliveredTitle: "Vom Empfänger, den Marktdaten zuerst erreichen, bis zum letzten, nach den Medianen der antwortenden Gateways",
     leafGateways: "Blatt-Gateways",
     replicasHead: "Replikate",
-    relays: (layer) => `Relays ${layer}`,
+    relays: (layer, count) => `Relay-Ebene ${layer}: ${count}`,
     relaysOne: "Relays",
     receivers: "Empfänger",
+    nodes: {
+      gateway: (id) => `Gateway ${id}`,
+      replica: (id) => `Replikat ${id}`,
+      relay: (layer, place) => `Relay, Ebene ${layer}, Platz ${place}`,
+      receiver: (place) => `Empfänger ${place}`,
+    },
     count: (many) => `${many} weitere`,
     noTree: "kein Relay-Baum: Marktdaten kommen per WebSocket von jedem Replikat",
     noGateways: "keine Blatt-Gateways: Teilnehmer verbinden sich mit den Replikaten",
@@ -176,7 +182,7 @@ export const machines: typeof en = {
     treeShown: "Baum zeigen als",
     picture: "Bild",
     table: "Tabelle",
-    relaysTable: "Was die Relays dieses Baums von sich sagen",
+    relaysTable: "Was die Relays dieses Baums melden",
     relaysWords: "Gezählt seit dem Start jedes Relays. Eine Absicherung ist eine weitere Kopie eines Pakets über ein anderes Relay.",
     relaysNone: "Noch hat kein Relay dieses Baums geantwortet.",
     relayPlace: "Ebene, Platz",

@@ -88,8 +88,8 @@ export const market: typeof en = {
     leftOffered: (size) => `Überhang von ${size} auf der Briefseite`,
     bought: (size) => `Sie würden ${size} kaufen.`,
     sold: (size) => `Sie würden ${size} verkaufen.`,
-    maybeBought: (size) => `Von ${size}, die Sie genau zu diesem Preis kaufen würden, so viel wie übrig ist.`,
-    maybeSold: (size) => `Von ${size}, die Sie genau zu diesem Preis verkaufen würden, so viel wie übrig ist.`,
+    maybeBought: (size) => `Genau zu diesem Preis würden Sie bis zu ${size} kaufen, soweit etwas übrig ist.`,
+    maybeSold: (size) => `Genau zu diesem Preis würden Sie bis zu ${size} verkaufen, soweit Nachfrage übrig ist.`,
     history: "Indikativer Preis, seit diese Seite Orders sich sammeln sah",
     historyWords: (low, high) => `Indikativer Preis: ${low} bis ${high}, seit diese Seite Orders sich sammeln sah`,
     volume: "Volumen",
@@ -148,8 +148,7 @@ export const market: typeof en = {
     period: (name) => `${name}: Kerzen`,
     own: "Meine Orders und Ausführungen",
     ownTitle:
-      "Ihre offenen Orders als Linien, die sich auf einen anderen Preis ziehen lassen (ein Stop ohne Limit: auf einen anderen " +
-      "Auslöser), und Ihre Ausführungen als Marken",
+      "Ihre offenen Orders als Linien, die sich auf einen anderen Preis oder Auslöser ziehen lassen, und Ihre Ausführungen als Marken",
     dragged: (price) => `Auf ${price} ändern`,
     moved: "Ihre Order wurde geändert",
     movedText: (order, from, to) => `${order}: von ${from} auf ${to}.`,

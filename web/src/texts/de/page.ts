@@ -181,7 +181,7 @@ export const page: typeof en = {
     removeShort: "Entfernen",
     reached: "Preisalarm",
     reachedText: (words, last) => `${words}: letzter Trade ${last}.`,
-    noPrice: "Dort wurde noch nicht gehandelt, also gibt es keinen Ausgangspreis.",
+    noPrice: "Dort wurde noch nicht gehandelt, also gibt es keinen Preis zum Vergleich.",
     there: "Das ist schon der letzte Preis.",
     many: (most) => `Höchstens ${most} Alarme: entfernen Sie erst einen.`,
     button: "Alarme",

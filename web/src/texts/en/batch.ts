@@ -16,12 +16,12 @@ export const batch = {
     pairsTitle: "Ordered pairs of assets in which something traded, of all there are",
     gap: "Gap",
     gapTitle:
-      "Of what could trade at the last block's prices, the share that did not, at most, in parts per billion: every validator " +
-      "checked the proof. It does not tell whether the prices are good; Unserved does",
+      "Of what could trade at the last block's prices, at most this share did not, in parts per billion; every validator checked " +
+      "the proof. It does not say whether the prices are good: Unserved does",
     unserved: "Unserved",
     unservedTitle:
-      "Of what offers clearly better than the last block's prices wanted to trade, the share that did not, of the asset that " +
-      "is worst off, in parts per billion",
+      "Of the amounts in offers clearly better than the last block's prices, the share that did not trade, in parts per billion, " +
+      "for the asset that is worst off",
     standing: "Standing",
     standingTitle: "Offers that stand in the market",
     title: (block: string) => `Block ${block}`,
@@ -48,7 +48,7 @@ export const batch = {
       `${block}`,
     closed: "Closed: nothing is collected",
     open: "Open: offers collect",
-    every: (seconds: string) => `a batch each ${seconds} s`,
+    every: (seconds: string) => `a batch every ${seconds} s`,
     operatorOpens: "the operator opens it",
     closesWithFirst: "closes with its first transaction",
     priced: (block: string) => `block ${block} is being priced`,
@@ -59,7 +59,7 @@ export const batch = {
     label: "Prices; choose the asset to sell",
     search: "Search assets",
     some: (shown: number, all: number) => `${shown} of ${all} assets, `,
-    note: (numeraire: string) => `in ${numeraire}; a pair trades at the ratio of two of them`,
+    note: (numeraire: string) => `in ${numeraire}; a pair trades at the ratio of its two prices`,
     sell: (asset: string) => `Sell ${asset}`,
     youSell: "you sell",
     youBuy: "you buy",
@@ -79,7 +79,7 @@ export const batch = {
     offered: "offered",
     yourLimit: "your limit",
     million: (amount: string) => `${amount} M`,
-    coming: (sell: string, buy: string) => `Offers to sell ${sell} for ${buy}, and the other way. They are on their way.`,
+    coming: (sell: string, buy: string) => `Loading offers to sell ${sell} for ${buy}, and the other way round.`,
     noPrice: (sell: string, buy: string) => `No price yet: no cycle of offers has joined ${sell} and ${buy}.`,
     at: (price: string) => `At ${price}`,
     nobody: (sell: string, buy: string) => ` nobody near it offers ${sell} for ${buy}, and nobody wants any.`,
@@ -155,7 +155,7 @@ export const batch = {
     again: "Try again",
     hmacName: "This key can look, not offer. ",
     hmac:
-      "An account signs its offers itself, and an HMAC key (hm_...) is no signature that others can check. Ask the operator " +
+      "An account signs its offers itself, and nobody else can check a signature by an HMAC key (hm_...). Ask the operator " +
       "for an Ed25519 key of the account (",
     hmacEnd: ") and use that one.",
     asking: "Asking the venue whose key this is.",
@@ -166,7 +166,7 @@ export const batch = {
       `Ask the operator to give account ${account} this one (POST /v1/admin/account-keys), then try again:`,
     otherKeyName: "The account signs with another key. ",
     otherKey: "This one is good for looking and for orders. To offer, use the key that the account was made with.",
-    cannotSign: "This page cannot sign for the account: look above the ticket for why.",
+    cannotSign: "This page cannot sign for the account: the reason is above the ticket.",
     noAsset: (asset: string) => `The venue lists no asset ${asset}: reload the page.`,
   },
   offers: {
@@ -174,9 +174,9 @@ export const batch = {
     sells: "Sells",
     least: "For at least",
     away: "Away",
-    stands: "Stands",
+    stands: "Status",
     actions: "Actions",
-    none: "None. What does not trade in the next block stands here, in every block that follows, until it does or you cancel it.",
+    none: "None. An offer that does not trade in the next block stands here, and in every later block, until it trades or you cancel it.",
     cancelAll: "Cancel all",
     cancel: "Cancel",
     cancelLabel: (amount: string, sell: string, buy: string) => `Cancel: sell ${amount} ${sell} for ${buy}`,
@@ -198,7 +198,7 @@ export const batch = {
     dropped: (sequence: string, why: string) => `Transaction ${sequence} left out${why}`,
     droppedFor: (code: number, reason: string) => ` (${code}: ${reason})`,
     stop: ".",
-    nothingDone: "nothing of it was done.",
+    nothingDone: "none of it was carried out.",
     fill: (sold: string, bought: string, block: string, rate: string) => `Sold ${sold} for ${bought} in block ${block}, at ${rate}`,
     andMore: (count: number) => `, and ${grouped(count)} more`,
   },

@@ -50,7 +50,11 @@ export const page = {
     book: { tab: "Order book", motto: "One open order book: the best price trades first.", skip: "Skip to the order ticket" },
     batch: { tab: "Batch", motto: "All offers of a batch clear together, at one set of prices.", skip: "Skip to your offer" },
     account: { tab: "Account", motto: "What you have, and what it earned.", skip: "Skip to what you have" },
-    fair: { tab: "Fair access", motto: "First at the venue's edge is first, and all see the market at once.", skip: "Skip to the delays" },
+    fair: {
+      tab: "Fair access",
+      motto: "The first order to arrive goes first, and all see the market at once.",
+      skip: "Skip to the delays",
+    },
     network: { tab: "Network", motto: "Orders in, market data out.", skip: "Skip to the machines" },
   },
   bar: {
@@ -104,7 +108,7 @@ export const page = {
       "by its account, in this browser.",
     fairName: "Fair access",
     fair:
-      " takes away what being near gives. Orders are stamped at the gateway that they reach, and held for a moment, d_s, so " +
+      " takes away the advantage of being near. Orders are stamped at the gateway that they reach, and held for a moment, d_s, so " +
       "that one with an earlier stamp can still come first; market data is held, d_h, so that all replicas show it at the same " +
       "instant.",
     keyboard: "Keyboard",
@@ -116,9 +120,9 @@ export const page = {
   shortcuts: {
     help: "This help",
     view: "Next view: order book, batch, account, fair access, network",
-    buy: "Buy: to the ticket's size",
+    buy: "Buy: go to the ticket's size",
     buyBatch: "Choose the asset to buy",
-    sell: "Sell: to the ticket's size",
+    sell: "Sell: go to the ticket's size",
     sellBatch: "Choose the asset to sell",
     price: "Ticket's price (↑ ↓ one tick)",
     priceBatch: "Offer's limit (↑ ↓ last digit)",
@@ -172,7 +176,7 @@ export const page = {
     removeShort: "Remove",
     reached: "Price alert",
     reachedText: (words: string, last: string) => `${words}: last trade ${last}.`,
-    noPrice: "Nothing has traded there yet, so there is no price to come from.",
+    noPrice: "Nothing has traded there yet, so there is no price to compare with.",
     there: "That is the last price already.",
     many: (most: string) => `At most ${most} alerts: remove one first.`,
     button: "Alerts",

@@ -17,20 +17,27 @@ export function assetsView(venue: Venue): void {
   const words = t.account;
   const numeric = true;
   const { element, body } = table(words.assets, [
-    { name: words.asset }, { name: words.total, numeric }, { name: words.reserved, numeric }, { name: words.worth, numeric }, { name: words.share, numeric },
+    { name: words.asset }, { name: words.total, numeric }, { name: words.reserved, numeric }, { name: words.worth, numeric },
+    { name: words.share, numeric },
   ]);
   element.id = "assets-table";
   byId("assets-body").append(element);
   let context = { asset: "", decimals: 0, total: 0n };
-  const rows = new Rows<Holding>(body, () => h("tr", {}, h("td"), h("td.num"), h("td.num"), h("td.num"), h("td.num.share-cell", {}, h("span.share-bar", { "aria-hidden": "true" }, h("i")), h("span"))), (row, holding) => {
+  const shareCell = (): HTMLElement =>
+    h("td.num.share-cell", {}, h("span.share-bar", { "aria-hidden": "true" }, h("i")), h("span"));
+  const makeRow = (): HTMLTableRowElement => h("tr", {}, h("td"), h("td.num"), h("td.num"), h("td.num"), shareCell());
+  const rows = new Rows<Holding>(body, makeRow, (row, holding) => {
     const own = venue.decimals(holding.asset);
     const amount = (units: bigint): string => group(trimZeros(formatUnits(units, own), 2));
     const { asset, decimals, total } = context;
-    setCells(row, [holding.asset, amount(holding.available + holding.reserved), amount(holding.reserved), holding.value === null ? "–" : showUnits(holding.value, decimals)]);
-    row.title = `${words.available}: ${group(formatUnits(holding.available, own))} ${holding.asset}${holding.value === null ? "" : `; ${words.worth}: ${showUnits(holding.value, decimals)} ${asset}`}`;
+    const value = holding.value === null ? null : showUnits(holding.value, decimals);
+    setCells(row, [holding.asset, amount(holding.available + holding.reserved), amount(holding.reserved), value ?? "–"]);
+    const available = `${words.available}: ${group(formatUnits(holding.available, own))} ${holding.asset}`;
+    row.title = value === null ? available : `${available}; ${words.worth}: ${value} ${asset}`;
     const permille = holding.value === null || total <= 0n ? null : Number(divide(holding.value * 1_000n, total, "down"));
     const [bar, text] = row.cells[4]?.children ?? [];
-    if (bar instanceof HTMLElement && bar.firstElementChild instanceof HTMLElement) bar.firstElementChild.style.width = `${(permille ?? 0) / 10}%`;
+    const filled = bar?.firstElementChild;
+    if (filled instanceof HTMLElement) filled.style.width = `${(permille ?? 0) / 10}%`;
     if (text) setText(text, permille === null ? "–" : `${signed((permille / 10).toFixed(1))}\u00a0%`);
   });
 

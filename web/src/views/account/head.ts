@@ -17,7 +17,10 @@ export function accountHeadView(venue: Venue, openKey: () => void): void {
   const words = t.account;
   const value = h("span.last", { id: "account-value" }, "–");
   const under = h("span.change.muted", { id: "account-value-words" });
-  const facts = { realised: h("dd", { id: "account-realised" }), unrealised: h("dd", { id: "account-unrealised" }), fees: h("dd", { id: "account-fees" }), trades: h("dd", { id: "account-trades" }) };
+  const facts = {
+    realised: h("dd", { id: "account-realised" }), unrealised: h("dd", { id: "account-unrealised" }),
+    fees: h("dd", { id: "account-fees" }), trades: h("dd", { id: "account-trades" }),
+  };
   const fact = (name: string, element: HTMLElement, title: string): HTMLElement => h("div", { title }, h("dt", {}, name), element);
   const select = h("select", { id: "counted-in", onchange: () => {
     countedIn.value = select.value;
@@ -27,7 +30,8 @@ export function accountHeadView(venue: Venue, openKey: () => void): void {
   byId("account-head").append(
     h("div.picker", {}, h("span.who", {}, words.value), h("label.compact.sub", {}, words.in, select)),
     h("div.price", {}, value, under),
-    h("dl.facts", {}, fact(words.realised, facts.realised, words.realisedTitle), fact(words.unrealised, facts.unrealised, words.unrealisedTitle),
+    h("dl.facts", {},
+      fact(words.realised, facts.realised, words.realisedTitle), fact(words.unrealised, facts.unrealised, words.unrealisedTitle),
       fact(words.fees, facts.fees, words.feesTitle), fact(words.trades, facts.trades, words.tradesTitle)),
     missing, hint,
   );
@@ -57,7 +61,10 @@ export function accountHeadView(venue: Venue, openKey: () => void): void {
     document.title = `${showUnits(total, decimals)} ${asset} · Walras`;
   };
   const soon = atMostEvery(DRAW_EVERY_MS, draw);
-  for (const signal of [venue.account.balances, venue.account.fills, venue.account.state, venue.tickers.all, venue.desk.list]) (signal as { watch(act: () => void): unknown }).watch(soon);
+  const { balances, fills, state } = venue.account;
+  for (const signal of [balances, fills, state, venue.tickers.all, venue.desk.list]) {
+    (signal as { watch(act: () => void): unknown }).watch(soon);
+  }
   countedIn.watch(draw);
   shownView.watch(draw);
   draw();

@@ -6,6 +6,7 @@ import { byId, h, setText } from "../../base/dom.ts";
 import { csv, download, isoTime } from "../../base/csv.ts";
 import { group, showDayTime, showUnits, zoneName } from "../../base/format.ts";
 import { atMostEvery } from "../../base/signal.ts";
+import type { Units } from "../../state/market.ts";
 import { eventText, newestLines, type OrderEvent } from "../../state/order-history.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
@@ -33,7 +34,10 @@ export function tradeHistoryView(venue: Venue): void {
     { name: words.role },
   ]);
   element.id = "trades-table";
-  const search = h("input", { type: "text", id: "trades-search", "aria-label": words.search, placeholder: words.searchPlaceholder, autocomplete: "off", spellcheck: "false", oninput: () => draw() });
+  const search = h("input", {
+    type: "text", id: "trades-search", "aria-label": words.search, placeholder: words.searchPlaceholder, autocomplete: "off",
+    spellcheck: "false", oninput: () => draw(),
+  });
   const side = h("select", { id: "trades-side", "aria-label": words.side, onchange: () => draw() },
     h("option", { value: "" }, words.both), h("option", { value: "buy" }, t.sides.buy), h("option", { value: "sell" }, t.sides.sell));
   const found = h("span.muted", { id: "trades-found" });
@@ -46,10 +50,11 @@ export function tradeHistoryView(venue: Venue): void {
   const older = new Older("trades-older", past, byId("trades-body"), () => draw());
   byId("trades-body").append(element, empty, older.element);
   const rows = new Rows<Fill>(body, (fill) => {
-    const row = h("tr", { title: `${words.order} ${fill.order_id}, ${fill.trade_id}` }, h("td"), h("td"), h("td", { class: fill.side }), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td"));
+    const row = h("tr", { title: `${words.order} ${fill.order_id}, ${fill.trade_id}` },
+      h("td"), h("td"), h("td", { class: fill.side }), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td"));
     const units = venue.units(fill.instrument);
     const quote = units?.instrument.quote ?? "";
-    const value = units ? showUnits(units.value(parseUnits(fill.price, units.priceDecimals), parseUnits(fill.size, units.sizeDecimals)), units.quoteDecimals) : "–";
+    const value = units ? valueOf(fill, units) : "–";
     setCells(row, [
       showDayTime(fill.time_ns),
       fill.instrument,
@@ -64,7 +69,8 @@ export function tradeHistoryView(venue: Venue): void {
   }, () => {});
   const wanted = (): Fill[] => {
     const text = search.value.trim().toUpperCase();
-    return venue.account.fills.value.filter((fill) => fill.instrument.toUpperCase().includes(text) && (side.value === "" || fill.side === side.value));
+    return venue.account.fills.value.filter((fill) =>
+      fill.instrument.toUpperCase().includes(text) && (side.value === "" || fill.side === side.value));
   };
   const draw = (): void => {
     if (shownView.value !== "account") return;
@@ -81,10 +87,21 @@ export function tradeHistoryView(venue: Venue): void {
   draw();
 }
 
+/** What a trade was worth, in the quote asset. */
+function valueOf({ price, size }: Fill, units: Units): string {
+  const value = units.value(parseUnits(price, units.priceDecimals), parseUnits(size, units.sizeDecimals));
+  return showUnits(value, units.quoteDecimals);
+}
+
 /** Oldest last, as they are listed; quantities in the venue's own text. */
 export function tradesCsv(fills: Fill[], venue: Pick<Venue, "instrument">): string {
-  return csv(["time_utc", "instrument", "side", "price", "size", "fee", "fee_asset", "role", "trade_id", "order_id", "client_order_id"], fills.map((fill) =>
-    [isoTime(fill.time_ns), fill.instrument, fill.side, fill.price, fill.size, fill.fee, venue.instrument(fill.instrument)?.quote ?? "", fill.role, fill.trade_id, fill.order_id, fill.client_order_id]));
+  const heads = [
+    "time_utc", "instrument", "side", "price", "size", "fee", "fee_asset", "role", "trade_id", "order_id", "client_order_id",
+  ];
+  return csv(heads, fills.map((fill) => [
+    isoTime(fill.time_ns), fill.instrument, fill.side, fill.price, fill.size, fill.fee, venue.instrument(fill.instrument)?.quote ?? "",
+    fill.role, fill.trade_id, fill.order_id, fill.client_order_id,
+  ]));
 }
 
 interface Line {

@@ -65,7 +65,7 @@ export function profitView(venue: Venue): void {
   draw();
 }
 
-function showResult(row: HTMLTableRowElement, { result, scale, quote, base, last, unrealised, profit }: Earned): void {
+function showResult(row: HTMLTableRowElement, { result, scale, quote, last, unrealised, profit }: Earned): void {
   // Of one whole unit, cut down to the price's decimals.
   const [upper, lower] = [10n ** BigInt(scale.sizeDecimals + scale.priceDecimals), 10n ** BigInt(scale.quoteDecimals)];
   const average = result.net === 0n ? null : divide(result.cost * upper, result.net * lower, "down");
@@ -74,7 +74,8 @@ function showResult(row: HTMLTableRowElement, { result, scale, quote, base, last
     average === null ? "–" : showUnits(average, scale.priceDecimals), last === null ? "–" : group(last),
   ]);
   showSums(row, [[4, result.realised], [5, unrealised], [6, profit]], scale.quoteDecimals);
-  row.title = `${result.instrument}: ${result.trades} × ${base}, ${quote}; ${words.fees}: ${showUnits(result.fees, scale.quoteDecimals)} ${quote}`;
+  const fees = `${showUnits(result.fees, scale.quoteDecimals)} ${quote}`;
+  row.title = `${result.instrument}; ${words.tradesList}: ${group(String(result.trades))}; ${words.fees}: ${fees}`;
 }
 
 function showLine(row: HTMLTableRowElement, { asset, value, result }: AssetLine, counted: { asset: string; decimals: number }): void {

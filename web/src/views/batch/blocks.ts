@@ -29,12 +29,13 @@ export function blocksView(venue: Venue): void {
   element.id = "blocks-table";
   const empty = h("p.empty", {}, words.none);
   byId("blocks-body").append(element, empty);
-  const make = (): HTMLTableRowElement => h("tr", {}, h("td"), h("td.num.muted"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num"));
+  const make = (): HTMLTableRowElement =>
+    h("tr", {}, h("td"), h("td.num.muted"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num"));
   const rows = new Slots<BatchBlock>(body, make, (row, block) => {
     row.title = words.rowTitle(showTime(block.time_ns, true), group(block.log_index), block.dropped, block.set_aside, block.state_root);
     setCells(row, [
-      group(block.block), ageOf(venue, block), group(String(block.transactions)), group(String(block.offers_traded)), group(String(block.pairs_traded)),
-      group(String(block.gap_ppb)), group(String(block.unserved_ppb)),
+      group(block.block), ageOf(venue, block), group(String(block.transactions)), group(String(block.offers_traded)),
+      group(String(block.pairs_traded)), group(String(block.gap_ppb)), group(String(block.unserved_ppb)),
     ]);
   });
   const draw = atMostEvery(DRAW_EVERY_MS, () => {

@@ -58,7 +58,9 @@ export function curvesView(venue: Venue): void {
 
 function curvesOf(demand: BatchDemand | null): uPlot.AlignedData {
   const points = demand?.points ?? [];
-  return [points.map(({ price }) => Number(price)), points.map((point) => Number(point.demand)), points.map((point) => Number(point.supply))];
+  return [
+    points.map(({ price }) => Number(price)), points.map((point) => Number(point.demand)), points.map((point) => Number(point.supply)),
+  ];
 }
 
 /** For pixels: demand and supply at a price, on the lines between the points. */

@@ -23,7 +23,10 @@ export function batchHeadView(venue: Venue): void {
   const phase = h("span.phase", { id: "batch-phase" });
   const block = h("span.last", { id: "batch-block" }, "–");
   const under = h("span.change.muted", { id: "batch-block-words" });
-  const facts = { turnover: h("dd", { id: "batch-turnover" }), offers: h("dd"), pairs: h("dd"), gap: h("dd", { id: "batch-gap" }), unserved: h("dd", { id: "batch-unserved" }), standing: h("dd") };
+  const facts = {
+    turnover: h("dd", { id: "batch-turnover" }), offers: h("dd"), pairs: h("dd"), gap: h("dd", { id: "batch-gap" }),
+    unserved: h("dd", { id: "batch-unserved" }), standing: h("dd"),
+  };
   const fact = (name: string, value: HTMLElement, title: string): HTMLElement => h("div", { title }, h("dt", {}, name), value);
   const canvas = h("canvas", { "aria-hidden": "true" });
   const bar = h("i");
@@ -40,7 +43,8 @@ export function batchHeadView(venue: Venue): void {
       fact(words.gap, facts.gap, words.gapTitle),
       fact(words.unserved, facts.unserved, words.unservedTitle),
       fact(words.standing, facts.standing, words.standingTitle)),
-    h("div.collecting", {}, h("div.scatter", {}, canvas), h("div.clock", { "aria-hidden": "true" }, bar), h("div.words", {}, collects, middle, closes)),
+    h("div.collecting", {}, h("div.scatter", {}, canvas), h("div.clock", { "aria-hidden": "true" }, bar),
+      h("div.words", {}, collects, middle, closes)),
   );
   select.addEventListener("change", () => desk.choose(select.value));
 
@@ -53,7 +57,9 @@ export function batchHeadView(venue: Venue): void {
     if (!market) return;
     const { last } = market;
     const { numeraire, standing_offers } = market.info.value;
-    if (select.options.length !== desk.list.value.length) select.replaceChildren(...desk.list.value.map(({ name }) => h("option", { value: name }, name)));
+    if (select.options.length !== desk.list.value.length) {
+      select.replaceChildren(...desk.list.value.map(({ name }) => h("option", { value: name }, name)));
+    }
     select.value = market.name;
     select.disabled = desk.list.value.length < 2;
     setText(block, last ? words.number(group(last.block)) : words.noBlock);
@@ -133,7 +139,9 @@ function stageWords(stage: Stage, intervalMs: number): string {
   }
 }
 
-/** One square for each transaction (for several, when there are very many), where the hash of block and number puts it; own ones in yellow. */
+/**
+ * One square for each transaction (for several, when there are very many), where the hash of block and number puts it; own ones in yellow.
+ */
 function paint(canvas: HTMLCanvasElement, market: BatchMarket, own: number): void {
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   if (width === 0 || height === 0) return;
@@ -149,7 +157,8 @@ function paint(canvas: HTMLCanvasElement, market: BatchMarket, own: number): voi
   const placesOf = (block: string | null, count: number): [x: number, y: number][] => {
     const seed = Number(BigInt(block ?? "0") & 0xffff_ffffn);
     return Array.from({ length: Math.min(count, DOTS_MAX) }, (_, index) => [
-      EDGE_PX + scatter(seed, 2 * index) * (width - DOT_PX - 2 * EDGE_PX), EDGE_PX + scatter(seed, 2 * index + 1) * (height - DOT_PX - 2 * EDGE_PX),
+      EDGE_PX + scatter(seed, 2 * index) * (width - DOT_PX - 2 * EDGE_PX),
+      EDGE_PX + scatter(seed, 2 * index + 1) * (height - DOT_PX - 2 * EDGE_PX),
     ]);
   };
   const { ink, hair, own: yellow } = palette.value;

@@ -22,7 +22,9 @@ export class OfferForm {
   readonly prospect = h("p.prospect", { id: "offer-prospect" });
   readonly submit = h("button.submit.sell", { type: "submit", id: "offer-submit" });
   readonly answer = new Answer("offer-answer");
-  readonly #price = new Choice<OfferFields["price"]>("offer-price", t.offer.price, [["limit", t.offer.prices.limit], ["any", t.offer.prices.any]], "prices");
+  readonly #price = new Choice<OfferFields["price"]>(
+    "offer-price", t.offer.price, [["limit", t.offer.prices.limit], ["any", t.offer.prices.any]], "prices",
+  );
 
   constructor({ chooseSell, chooseBuy, takeShare }: OfferActions) {
     this.sell = assetSelect("offer-sell", t.offer.sellAsset, chooseSell);

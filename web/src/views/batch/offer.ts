@@ -7,7 +7,9 @@ import { group, showChange, showUnits, typed, ungroup } from "../../base/format.
 import { oncePerFrame } from "../../base/signal.ts";
 import type { Signer } from "../../state/batch-desk.ts";
 import type { BatchMarket, Pair } from "../../state/batch-market.ts";
-import { type CheckedOffer, type OfferUnits, type Spendable, checkOffer, expectedAt, spendableOf, suggestedLimit, steppedRate } from "../../state/offer.ts";
+import {
+  type CheckedOffer, type OfferUnits, type Spendable, checkOffer, expectedAt, spendableOf, suggestedLimit, steppedRate,
+} from "../../state/offer.ts";
 import { describeFill } from "../../state/offer-outcome.ts";
 import { describeError } from "../../state/outcome.ts";
 import { offerKey } from "../../state/own-offers.ts";

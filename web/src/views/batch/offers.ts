@@ -83,7 +83,9 @@ export function offerFillsView(venue: Venue): void {
       h("td.num.buy"),
       h("td.num"),
     );
-    setCells(row, [group(fill.block), `▼ ${group(trimZeros(fill.sold))} ${fill.sell}`, `▲ ${group(trimZeros(fill.bought))} ${fill.buy}`, rateOf(fill)]);
+    setCells(row, [
+      group(fill.block), `▼ ${group(trimZeros(fill.sold))} ${fill.sell}`, `▲ ${group(trimZeros(fill.bought))} ${fill.buy}`, rateOf(fill),
+    ]);
     return row;
   }, () => {});
   const draw = oncePerFrame(() => {

@@ -37,7 +37,9 @@ export function vectorView(venue: Venue): void {
   host.setAttribute("role", "radiogroup");
   host.setAttribute("aria-label", said.label);
   const note = h("span.muted", { id: "vector-note" });
-  const search = h("input", { type: "search", id: "vector-search", placeholder: said.search, "aria-label": said.search, autocomplete: "off" });
+  const search = h("input", {
+    type: "search", id: "vector-search", placeholder: said.search, "aria-label": said.search, autocomplete: "off",
+  });
   search.hidden = true;
   search.addEventListener("input", () => {
     if (desk.market.value) rebuild(desk.market.value);
@@ -126,7 +128,9 @@ function component(asset: string, choose: () => void): Component {
   const volume = h("span.volume.muted");
   const held = h("span.held");
   const line = svg("polyline", { fill: "none", "vector-effect": "non-scaling-stroke" });
-  const spark = svg("svg", { class: "spark", viewBox: `0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, line);
+  const spark = svg("svg", {
+    class: "spark", viewBox: `0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true",
+  }, line);
   const element = h("label.component", { "data-asset": asset }, input,
     h("span.box", {}, h("span.top", {}, h("b.symbol", {}, asset), role), price, move, spark, h("span.foot", {}, volume, held)));
   return { element, input, role, price, move, line, volume, held };
@@ -136,7 +140,8 @@ function component(asset: string, choose: () => void): Component {
 function points(prices: number[]): string {
   const [low, high] = [Math.min(...prices), Math.max(...prices)];
   const x = (index: number): number => (prices.length < 2 ? 0 : (index / (prices.length - 1)) * SPARK_WIDTH);
-  const y = (price: number): number => (high === low ? SPARK_HEIGHT / 2 : SPARK_HEIGHT - 1 - ((price - low) / (high - low)) * (SPARK_HEIGHT - 2));
+  const y = (price: number): number =>
+    (high === low ? SPARK_HEIGHT / 2 : SPARK_HEIGHT - 1 - ((price - low) / (high - low)) * (SPARK_HEIGHT - 2));
   if (prices.length === 1) return `0,${SPARK_HEIGHT / 2} ${SPARK_WIDTH},${SPARK_HEIGHT / 2}`;
   return prices.map((price, index) => `${x(index).toFixed(1)},${y(price).toFixed(1)}`).join(" ");
 }

@@ -1,4 +1,5 @@
-// Delays and what they buy, over the last minutes: above how long things wait, below the share that was unfair all the same, and its target.
+// Delays and what they buy, over the last minutes: above how long things wait, below the share that was unfair all the same, and its
+// target.
 
 import type uPlot from "uplot";
 import { byId, h } from "../../base/dom.ts";
@@ -25,11 +26,17 @@ interface Line {
 
 const none = (): null => null;
 const tickShare = (ppm: number): string => `${signed(String(Number((ppm / 10_000).toPrecision(3))))}\u00a0%`;
+const SPANS = { reachLeast: 20_000, show: showSpan, tick: showSpan, target: none };
+const SHARES = { reachLeast: 1_000, show: showShare, tick: tickShare };
+const { lines } = t.fair;
 const LINES: Line[] = [
-  { host: "orders-delay", measure: "delayNs", words: t.fair.lines.delayNs, reachLeast: 20_000, show: showSpan, tick: showSpan, target: none },
-  { host: "orders-unfair", measure: "unfairPpm", words: t.fair.lines.unfairPpm, reachLeast: 1_000, show: showShare, tick: tickShare, target: ({ fair }) => fair.sequencer?.target_ppm ?? null },
-  { host: "data-delay", measure: "releaseNs", words: t.fair.lines.releaseNs, reachLeast: 20_000, show: showSpan, tick: showSpan, target: none },
-  { host: "data-late", measure: "latePpm", words: t.fair.lines.latePpm, reachLeast: 1_000, show: showShare, tick: tickShare, target: ({ fair }) => fair.release?.target_ppm ?? null },
+  { host: "orders-delay", measure: "delayNs", words: lines.delayNs, ...SPANS },
+  {
+    host: "orders-unfair", measure: "unfairPpm", words: lines.unfairPpm, ...SHARES,
+    target: ({ fair }) => fair.sequencer?.target_ppm ?? null,
+  },
+  { host: "data-delay", measure: "releaseNs", words: lines.releaseNs, ...SPANS },
+  { host: "data-late", measure: "latePpm", words: lines.latePpm, ...SHARES, target: ({ fair }) => fair.release?.target_ppm ?? null },
 ];
 
 export function delaysView(venue: Venue): void {

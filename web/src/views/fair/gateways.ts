@@ -47,7 +47,9 @@ function update(tr: HTMLTableRowElement, row: GatewayRow): void {
   };
   const cells = [
     isLinked ? words.linked : words.notLinked, clockWords(row), words.stampsOf[row.stamps],
-    ...(figures ? [group(String(figures.held)), share(figures.late), share(figures.overtaken), copies(figures.duplicates, figures.differing)] : ["–", "–", "–", "–"]),
+    ...(figures
+      ? [group(String(figures.held)), share(figures.late), share(figures.overtaken), copies(figures.duplicates, figures.differing)]
+      : ["–", "–", "–", "–"]),
   ];
   cells.forEach((text, index) => {
     const cell = tr.cells[index + 1];

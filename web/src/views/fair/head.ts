@@ -18,7 +18,8 @@ export function fairHeadView(venue: Venue): void {
   const delay = h("span.last", { id: "fair-delay" }, "–");
   const under = h("span.change.muted", { id: "fair-delay-words" });
   const facts = {
-    unfair: h("dd", { id: "fair-unfair" }), held: h("dd"), release: h("dd", { id: "fair-release" }), late: h("dd", { id: "fair-late" }), clock: h("dd", { id: "fair-clock" }),
+    unfair: h("dd", { id: "fair-unfair" }), held: h("dd"), release: h("dd", { id: "fair-release" }),
+    late: h("dd", { id: "fair-late" }), clock: h("dd", { id: "fair-clock" }),
   };
   const fact = (name: string, value: HTMLElement, title: string): HTMLElement => h("div", { title }, h("dt", {}, name), value);
   const words = h("p.fair-words", { id: "fair-words" });

@@ -26,7 +26,8 @@ export function stagesView(venue: Venue): void {
   byId("stages-body").append(element);
   const rows = new Rows<StageTimes>(body, ({ stage }) => {
     const { name, words } = STAGES[stage] ?? { name: stage, words: "" };
-    return h("tr", { "data-stage": stage }, h("td.stage", {}, h("b", {}, name), h("span.muted", {}, words)), h("td.span-cell", {}, picture()), h("td.num"), h("td.num"), h("td.num"));
+    return h("tr", { "data-stage": stage }, h("td.stage", {}, h("b", {}, name), h("span.muted", {}, words)),
+      h("td.span-cell", {}, picture()), h("td.num"), h("td.num"), h("td.num"));
   }, update);
   desk.look.watch((look) => {
     if (!look) return;
@@ -57,9 +58,15 @@ function update(tr: HTMLTableRowElement, { p50_ns, p90_ns, p99_ns, p999_ns, ns_m
 }
 
 function picture(): SVGElement {
-  const ticks = Array.from({ length: MOST - LEAST + 1 }, (_, power) => svg("line", { class: "tick", x1: (power / (MOST - LEAST)) * WIDTH, x2: (power / (MOST - LEAST)) * WIDTH, y1: 0, y2: HEIGHT }));
-  return svg("svg", { class: "span", viewBox: `-1 0 ${WIDTH + 2} ${HEIGHT}`, "aria-hidden": "true" }, ...ticks,
-    svg("rect", { class: "bar", y: 5, height: 6 }), svg("rect", { class: "line", y: 7.25, height: 1.5 }), svg("rect", { class: "dot", y: 2, height: 12 }));
+  const ticks = Array.from({ length: MOST - LEAST + 1 }, (_, power) => {
+    const x = (power / (MOST - LEAST)) * WIDTH;
+    return svg("line", { class: "tick", x1: x, x2: x, y1: 0, y2: HEIGHT });
+  });
+  return svg("svg", { class: "span", viewBox: `-1 0 ${WIDTH + 2} ${HEIGHT}`, "aria-hidden": "true" },
+    ...ticks,
+    svg("rect", { class: "bar", y: 5, height: 6 }),
+    svg("rect", { class: "line", y: 7.25, height: 1.5 }),
+    svg("rect", { class: "dot", y: 2, height: 12 }));
 }
 
 /** Where a time stands on the scale. */

@@ -1,4 +1,5 @@
-// Where orders wait, stage by stage in proportion; and who passes orders on: replicas, whose stamps are judged, and leaf gateways below them.
+// Where orders wait, stage by stage in proportion; and who passes orders on: replicas, whose stamps are judged, and leaf gateways below
+// them.
 
 import type { StageTimes } from "walras";
 import { byId, h, setText } from "../../base/dom.ts";
@@ -44,7 +45,8 @@ export function leavesView(venue: Venue): void {
   waits.element.id = "waits-table";
   const none = h("p.empty", {}, words.waitsNone);
   byId("waits-body").append(waits.element, none);
-  const stages = new Rows<Wait>(waits.body, () => h("tr", {}, h("td"), h("td.wait-cell", {}, h("i")), h("td.num"), h("td.num")), (row, { name, medianNs, slowNs, part }) => {
+  const makeWait = (): HTMLTableRowElement => h("tr", {}, h("td"), h("td.wait-cell", {}, h("i")), h("td.num"), h("td.num"));
+  const stages = new Rows<Wait>(waits.body, makeWait, (row, { name, medianNs, slowNs, part }) => {
     const [first, bar, median, slow] = row.cells;
     if (first) setText(first, name);
     if (bar?.firstElementChild instanceof HTMLElement) bar.firstElementChild.style.width = `${Math.max(1, part * 100)}%`;
@@ -52,15 +54,18 @@ export function leavesView(venue: Venue): void {
     if (slow) setText(slow, showSpan(slowNs));
   });
   const gateways = table(words.name, [
-    { name: words.name }, { name: words.link }, { name: words.below }, { name: words.sessions, numeric }, { name: words.orders, numeric }, { name: words.overtaken, numeric },
+    { name: words.name }, { name: words.link }, { name: words.below }, { name: words.sessions, numeric }, { name: words.orders, numeric },
+    { name: words.overtaken, numeric },
   ]);
   gateways.element.id = "leaves-table";
   byId("leaves-body").append(gateways.element);
   setText(byId("leaves-words"), words.leavesWords);
-  const rows = new Rows<Passer>(gateways.body, () => h("tr", {}, h("td"), h("td"), h("td"), h("td.num"), h("td.num"), h("td.num", { title: words.overtakenTitle })), (row, passer) => {
-    setCells(row, [passer.name, passer.isLinked ? words.linked : words.notLinked, passer.below, passer.sessions, passer.orders, passer.overtaken]);
-    row.cells[1]?.classList.toggle("sell", !passer.isLinked);
-    row.title = passer.trouble ?? "";
+  const makePasser = (): HTMLTableRowElement =>
+    h("tr", {}, h("td"), h("td"), h("td"), h("td.num"), h("td.num"), h("td.num", { title: words.overtakenTitle }));
+  const rows = new Rows<Passer>(gateways.body, makePasser, (row, { name, isLinked, below, sessions, orders, overtaken, trouble }) => {
+    setCells(row, [name, isLinked ? words.linked : words.notLinked, below, sessions, orders, overtaken]);
+    row.cells[1]?.classList.toggle("sell", !isLinked);
+    row.title = trouble ?? "";
   });
   const draw = (): void => {
     const look = venue.network.look.value;

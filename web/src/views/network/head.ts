@@ -58,13 +58,15 @@ export function networkHeadView(venue: Venue): void {
     const { leader, replicas, gateways = [] } = cluster;
     // Of all relay trees together: each carries some of the markets.
     const trees = treesOf(cluster);
-    const total = (of: (tree: RelayTree) => number): string => (trees.length === 0 ? "–" : group(String(trees.reduce((sum, tree) => sum + of(tree), 0))));
+    const total = (of: (tree: RelayTree) => number): string =>
+      (trees.length === 0 ? "–" : group(String(trees.reduce((sum, tree) => sum + of(tree), 0))));
     setText(who, leader === null ? words.nobody : words.leading(String(leader)));
     setText(window, fair?.release ? showSpan(fair.release.delay_ns) : words.windowOff);
     window.classList.toggle("quiet", !fair?.release);
     setText(under, fair?.release ? words.windowWords : "");
     const of = (up: number, all: number): string => (all === 0 ? "–" : `${group(String(up))} / ${group(String(all))}`);
-    const [linked, linkedLeaves] = [replicas.filter(({ is_linked }) => is_linked).length, gateways.filter(({ is_linked }) => is_linked).length];
+    const linked = replicas.filter(({ is_linked }) => is_linked).length;
+    const linkedLeaves = gateways.filter(({ is_linked }) => is_linked).length;
     setText(facts.replicas, of(linked, replicas.length));
     facts.replicas.classList.toggle("sell", linked < replicas.length);
     setText(facts.gateways, of(linkedLeaves, gateways.length));

@@ -3,7 +3,7 @@
 import type { RelayTree } from "walras";
 import { byId, h, setText, svg } from "../../base/dom.ts";
 import { group, showSpan } from "../../base/format.ts";
-import { type Node, outWords, pictureOf, relaysOut, treesOf } from "../../state/network.ts";
+import { headsOf, nameOf, type Node, outWords, pictureOf, relaysOut, treesOf } from "../../state/network.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { shownView } from "../view-tabs.ts";
@@ -58,6 +58,7 @@ export function treeView(venue: Venue): void {
     const places = new Map<string, Place>();
     const [along, across] = isWide ? [width, height] : [height, width];
     const parts: SVGElement[] = [];
+    const heads = headsOf(picture);
     picture.columns.forEach((column, index) => {
       // Gateways, replicas, layers: evenly from one edge to the other.
       const at = EDGE_PX + 24 + ((along - 2 * EDGE_PX - 48) * index) / Math.max(1, picture.columns.length - 1);
@@ -73,20 +74,23 @@ export function treeView(venue: Venue): void {
       });
       const anchors = ["start", "middle", "end"];
       const [x, y] = isWide ? [index === 0 ? 0 : index === picture.columns.length - 1 ? width : at, 14] : [4, at - 26];
-      const text = svg("text", { x, y, class: "tree-head", "text-anchor": !isWide ? "start" : anchors.at(index === 0 ? 0 : index === picture.columns.length - 1 ? 2 : 1) ?? "middle" });
-      text.textContent = `${headOf(column, picture.columns.length - index, index)} ${group(String(column.reduce((sum, { stands }) => sum + stands, 0)))}`;
+      const anchor = !isWide ? "start" : anchors.at(index === 0 ? 0 : index === picture.columns.length - 1 ? 2 : 1) ?? "middle";
+      const text = svg("text", { x, y, class: "tree-head", "text-anchor": anchor });
+      text.textContent = heads[index] ?? "";
       parts.push(text);
     });
     const lines = picture.edges.map(({ from, to, kind, isUp }) => {
       const [a, b] = [places.get(from), places.get(to)];
       if (!a || !b) return null;
       const [cx, cy] = isWide ? [(a.x + b.x) / 2, 0] : [0, (a.y + b.y) / 2];
-      const bend = kind === "cluster" ? (isWide ? `M${a.x} ${a.y}Q${a.x - 34} ${(a.y + b.y) / 2} ${b.x} ${b.y}` : `M${a.x} ${a.y}Q${(a.x + b.x) / 2} ${a.y - 30} ${b.x} ${b.y}`)
-        : isWide ? `M${a.x} ${a.y}C${cx} ${a.y} ${cx} ${b.y} ${b.x} ${b.y}` : `M${a.x} ${a.y}C${a.x} ${cy} ${b.x} ${cy} ${b.x} ${b.y}`;
-      return svg("path", { d: bend, class: `edge ${kind}${isUp ? "" : " down"}` });
+      const bend = kind === "cluster"
+        ? (isWide ? `Q${a.x - 34} ${(a.y + b.y) / 2}` : `Q${(a.x + b.x) / 2} ${a.y - 30}`)
+        : isWide ? `C${cx} ${a.y} ${cx} ${b.y}` : `C${a.x} ${cy} ${b.x} ${cy}`;
+      return svg("path", { d: `M${a.x} ${a.y}${bend} ${b.x} ${b.y}`, class: `edge ${kind}${isUp ? "" : " down"}` });
     });
     const nodes = picture.columns.flat().flatMap((node) => nodeParts(node, places.get(node.id) ?? { x: 0, y: 0 }, isWide));
-    const image = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": spoken(gateways.length, look.cluster.replicas.length, tree?.layers ?? []) },
+    const label = spoken(gateways.length, look.cluster.replicas.length, tree?.layers ?? []);
+    const image = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
       ...lines, ...nodes, ...parts);
     host.replaceChildren(image);
   };
@@ -112,32 +116,26 @@ function showChoice(choice: HTMLSelectElement, trees: RelayTree[], shown: number
   if (choice.selectedIndex !== shown) choice.selectedIndex = shown;
 }
 
-function headOf(column: Node[], left: number, index: number): string {
-  const kind = column[0]?.kind;
-  if (kind === "gateway") return words.leafGateways;
-  if (kind === "replica") return words.replicasHead;
-  if (kind === "receiver") return words.receivers;
-  return left === 2 && index <= 2 ? words.relaysOne : words.relays(String(index - 1));
-}
-
 /** What is up is filled, what is not is a ring with a stroke through it: shape says it before colour. */
 function nodeParts(node: Node, { x, y }: Place, isWide: boolean): SVGElement[] {
   const r = node.kind === "replica" ? (node.leads ? 11 : 8) : node.kind === "relay" ? 6 : 4;
   const classes = `node ${node.kind}${node.isUp ? "" : " down"}${node.leads ? " leads" : ""}`;
   const circle = svg("circle", { cx: x, cy: y, r, class: classes });
-  const name = { gateway: words.name, replica: words.replicasHead, relay: words.relaysOne, receiver: words.receivers }[node.kind];
   const title = svg("title");
   const trouble = node.out === null ? words.notLinked : words.outBecause[node.out];
-  title.textContent = `${name} ${node.label}${node.isUp ? "" : `: ${trouble}`}${saidOf(node)}${node.stands > 1 ? `, ${words.count(String(node.stands - 1))}` : ""}`;
+  const more = node.stands > 1 ? `, ${words.count(String(node.stands - 1))}` : "";
+  title.textContent = `${nameOf(node)}${node.isUp ? "" : `: ${trouble}`}${saidOf(node)}${more}`;
   circle.append(title);
   const parts: SVGElement[] = [circle];
   if (!node.isUp) parts.push(svg("path", { d: `M${x - r} ${y + r}L${x + r} ${y - r}`, class: "stroke" }));
   const isNamed = node.kind === "replica" || (node.kind === "gateway" && isWide) || node.stands > 1;
   if (isNamed) {
-    const text = svg("text", { x: node.kind === "gateway" ? x - 9 : x, y: node.kind === "gateway" ? y + 4 : y + r + 13, class: "tree-label", "text-anchor": node.kind === "gateway" ? "end" : "middle" });
-    const more = node.stands > 1 ? ` +${node.stands - 1}` : "";
-    const place = node.kind === "replica" ? [node.label, ...(node.leads ? [words.leads] : []), ...(node.isHere ? [words.here] : [])].join(", ") : `${node.kind === "gateway" ? node.label : ""}${more}`;
-    text.textContent = place;
+    const isGateway = node.kind === "gateway";
+    const [left, top] = isGateway ? [x - 9, y + 4] : [x, y + r + 13];
+    const text = svg("text", { x: left, y: top, class: "tree-label", "text-anchor": isGateway ? "end" : "middle" });
+    text.textContent = node.kind === "replica"
+      ? [node.label, ...(node.leads ? [words.leads] : []), ...(node.isHere ? [words.here] : [])].join(", ")
+      : `${isGateway ? node.label : ""}${node.stands > 1 ? ` +${node.stands - 1}` : ""}`;
     parts.push(text);
   }
   return parts;
@@ -151,6 +149,8 @@ function saidOf({ said }: Node): string {
 }
 
 function spoken(gateways: number, replicas: number, layers: number[]): string {
-  const tree = layers.length === 0 ? words.noTree : layers.map((count, at) => `${at === layers.length - 1 ? words.receivers : words.relays(String(at + 1))} ${count}`).join(", ");
+  const layer = (count: number, at: number): string =>
+    (at === layers.length - 1 ? `${words.receivers} ${count}` : words.relays(String(at), String(count)));
+  const tree = layers.length === 0 ? words.noTree : layers.map(layer).join(", ");
   return words.spoken(gateways === 0 ? words.noGateways : `${words.leafGateways} ${gateways}`, `${words.replicasHead} ${replicas}`, tree);
 }
