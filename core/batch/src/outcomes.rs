@@ -2,7 +2,6 @@
 
 use walras_clearing::PoolTraded;
 use walras_merkle::{Content, Entries, OUTCOME_KEY_BYTES, Trie, TrieProof};
-use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, Amount, AssetId, BatchOperation, OfferName};
 use walras_wire::batch::{decode_next_transaction, decode_operation, operation_bytes};
 
@@ -285,8 +284,7 @@ impl Outcomes {
     }
 
     pub(crate) fn content_of(&self, name: OfferName) -> Option<&[u8]> {
-        let is_name = name.sequence.0 < TRANSACTION_SEQ_END;
-        self.names.binary_search(&name.number()).ok().filter(|_| is_name).map(|place| self.content(place))
+        self.names.binary_search(&name.number()).ok().filter(|_| name.is_possible()).map(|place| self.content(place))
     }
 
     pub(crate) fn prove(&self, name: OfferName) -> TrieProof<OUTCOME_KEY_BYTES> {

@@ -274,6 +274,13 @@ impl OfferName {
         // An account's id has 26 bits, so nothing is lost.
         Self { account: AccountId((number >> crate::limits::TRANSACTION_SEQ_BITS) as u32), sequence }
     }
+
+    /// Whether account and number are below their limits. [`Self::number`] of a name beyond them is that of another name.
+    #[must_use]
+    #[inline]
+    pub const fn is_possible(self) -> bool {
+        self.account.0 < crate::limits::ACCOUNTS_MAX && self.sequence.0 < crate::limits::TRANSACTION_SEQ_END
+    }
 }
 
 /// Whether a batch market accepts transactions.
@@ -345,10 +352,13 @@ mod tests {
         for account in [0, 1, ACCOUNTS_MAX - 1] {
             for sequence in [0, 1, TRANSACTION_SEQ_END - 1] {
                 let name = OfferName { account: AccountId(account), sequence: TransactionSeq(sequence) };
-                assert_eq!(OfferName::of_number(name.number()), name);
+                assert_eq!((OfferName::of_number(name.number()), name.is_possible()), (name, true));
             }
         }
         let name = |account, sequence| OfferName { account: AccountId(account), sequence: TransactionSeq(sequence) };
+        for (beyond, taken_for) in [(name(ACCOUNTS_MAX, 1), name(0, 1)), (name(0, TRANSACTION_SEQ_END), name(1, 0))] {
+            assert_eq!((beyond.number(), beyond.is_possible()), (taken_for.number(), false));
+        }
         assert!(name(1, TRANSACTION_SEQ_END - 1).number() < name(2, 0).number());
     }
 

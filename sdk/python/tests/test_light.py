@@ -188,6 +188,11 @@ def test_arguments() -> None:
         with pytest.raises(light.LightError) as raised:
             call()
         assert raised.value.code == 0
+    # Its name would have the key of account 0.
+    for call in [lambda: block.outcome(1 << 26, 1, b""), lambda: block.pool(1 << 26, 1, b"")]:
+        with pytest.raises(light.LightError) as raised:
+            call()
+        assert raised.value.code == 4
 
 
 def test_document(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade};
 use walras_merkle::{ASSET_KEY_BYTES, Claim, Entries, OUTCOME_KEY_BYTES, PAIR_KEY_BYTES, Trie, TrieProof, trie_proof_bytes_max};
-use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{Amount, BatchPrice, OfferName};
 
 use super::{LightBlock, LightError, LightPart, OUTCOME, PRICE, Reader, TRADE, VERSION};
@@ -57,8 +56,8 @@ impl LightBlock {
     /// [`LightError::UnknownVersion`], [`LightError::Malformed`], [`LightError::NotProven`], [`LightError::Impossible`].
     pub fn outcome(&self, name: OfferName, statement: &[u8]) -> Result<Option<BlockOutcome>, LightError> {
         const PART: LightPart = LightPart::Outcome;
-        // A number beyond the last would be taken for one of the next account.
-        if name.sequence.0 >= TRANSACTION_SEQ_END {
+        // A name beyond the limits would be taken for another one.
+        if !name.is_possible() {
             return Err(LightError::NotProven);
         }
         let mut reader = Reader::of(statement, OUTCOME, OUTCOME_STATEMENT_BYTES_MAX, PART)?;

@@ -2,7 +2,6 @@
 
 use walras_clearing::{AssetIndex, Pool, PoolSide};
 use walras_merkle::{Claim, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, trie_proof_bytes_max};
-use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, Amount, OfferName, PoolRule};
 
 use super::{LightBlock, LightError, LightPart, POOL, Reader, VERSION};
@@ -41,8 +40,8 @@ impl LightBlock {
         statement: &[u8],
     ) -> Result<Option<[u8; N]>, LightError> {
         const PART: LightPart = LightPart::Pool;
-        // A number beyond the last would be taken for one of the next account.
-        if name.sequence.0 >= TRANSACTION_SEQ_END {
+        // A name beyond the limits would be taken for another one.
+        if !name.is_possible() {
             return Err(LightError::NotProven);
         }
         let mut reader = Reader::of(statement, POOL, POOL_STATEMENT_BYTES_MAX, PART)?;

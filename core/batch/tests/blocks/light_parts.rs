@@ -9,6 +9,7 @@ use walras_batch::light::{
 };
 use walras_batch::{BlockOutcome, BlockRejected, Cleared, Intake, OfferTraded, ProposedClearing, Roots, Then};
 use walras_clearing::{AssetIndex, OfferKey, Pair, PairTrade};
+use walras_types::limits::ACCOUNTS_MAX;
 use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchPrice, OfferName, TransactionSeq};
 use walras_wire::batch::encode_operation;
 
@@ -119,6 +120,10 @@ proptest! {
                 let statement = cleared.outcomes.statement(name);
                 prop_assert!(statement.len() <= OUTCOME_STATEMENT_BYTES_MAX);
                 let outcome = light.outcome(name, &statement).unwrap();
+                // An account beyond the last is none, though its name would have the same key.
+                let beyond = OfferName { account: AccountId(name.account.0 + ACCOUNTS_MAX), ..name };
+                prop_assert_eq!(light.outcome(beyond, &statement), Err(LightError::NotProven));
+                prop_assert_eq!(cleared.outcomes.get(beyond), None);
                 prop_assert_eq!(outcome.and_then(|outcome| outcome.operation), kept.get(&name).copied());
                 outcomes.extend(outcome.map(|outcome| (name, outcome)));
             }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use walras_batch::light::{LightBlock, LightError};
 use walras_batch::{BlockRejected, Cleared, Intake, PoolChange, PoolChangeKind, PoolMoved, PoolView, ProposedClearing, Roots};
 use walras_clearing::{AssetIndex, PoolIndex, PoolSide, PoolTrade, Proposal};
+use walras_types::limits::ACCOUNTS_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, BatchOperation, BatchTransaction, CreateOffer, CreatePool, DepositToPool, DropReason, OfferName,
     PoolRule, TransactionSeq, WithdrawFromPool,
@@ -234,9 +235,13 @@ proptest! {
             for pool in names {
                 let statement = world.batch.pool_statement(pool, None).unwrap();
                 prop_assert_eq!(light.pool(pool, &statement), Ok(world.batch.pool(pool)));
+                // An account beyond the last is none, though its name would have the same key.
+                let beyond = OfferName { account: AccountId(pool.account.0 + ACCOUNTS_MAX), ..pool };
+                prop_assert_eq!(light.pool(beyond, &statement), Err(LightError::NotProven));
                 for account in (0..5).map(AccountId) {
                     let statement = world.batch.pool_statement(pool, Some(account)).unwrap();
                     prop_assert_eq!(light.pool_shares(pool, account, &statement), Ok(world.batch.pool_shares(pool, account)));
+                    prop_assert_eq!(light.pool_shares(beyond, account, &statement), Err(LightError::NotProven));
                     let at = draw.below(statement.len() as u64) as usize;
                     let mut wrong = statement.clone();
                     wrong[at] ^= 1 << draw.below(8);

@@ -21,6 +21,7 @@ const ASSETS_MAX = 4_096;
 const PAIRS_MAX = 256 * 255;
 const AMOUNT_END = 1n << 63n;
 const SEQUENCE_BITS = 38n;
+const ACCOUNTS_MAX = 1 << 26;
 const [WEIGHT_MAX, AMPLIFICATION_MAX] = [1_000, 1_000_000];
 const LIGHT_HEADER_BYTES = 254;
 const ROOTS_BYTES_MAX = 2 + 2 * 32 + (2 + 32) * 65_536;
@@ -174,9 +175,7 @@ export class LightBlock {
   /** What the block did with a transaction, or with the offer that it created; null when it did nothing under that number. */
   outcome(account: number, sequence: bigint, statement: Uint8Array): Outcome | null {
     const part = "a statement about an outcome";
-    // A number beyond the last would be taken for one of the next account.
-    if (sequence >> SEQUENCE_BITS !== 0n) throw notProven();
-    const name = (BigInt(account) << SEQUENCE_BITS) | sequence;
+    const name = nameOf(account, sequence);
     const r = Reader.of(statement, 7, 3 + OUTCOME_BYTES_MAX + trieProofBytesMax(8), part);
     const content = r.take(r.byte());
     const leaf = content.length === 0 ? null : hash("walras batch 1 outcome", content);
@@ -200,9 +199,7 @@ export class LightBlock {
     const pair = this.#pair(sell, buy);
     const r = Reader.of(statement, 6, OFFER_BYTES_MAX, part);
     const value = readValue(r, 16);
-    if (of.sequence >> SEQUENCE_BITS !== 0n) throw notProven();
-    const name = (BigInt(of.account) << SEQUENCE_BITS) | of.sequence;
-    const place = concat([key(of.limit, 8), key(of.tie, 8), key(name, 8)]);
+    const place = concat([key(of.limit, 8), key(of.tie, 8), key(nameOf(of.account, of.sequence), 8)]);
     if (!equal(offerRoot(readOfferProof(r.rest, part), key(BigInt(pair), 4), place, value), this.#roots.offers)) throw notProven();
     if (value === null) return null;
     const content = new Reader(value, "an offer");
@@ -229,12 +226,12 @@ export class LightBlock {
 
   #poolEntry({ account, sequence }: PoolName, rest: Uint8Array, length: number, statement: Uint8Array): Uint8Array | null {
     const part = "a statement about a pool";
-    if (sequence >> SEQUENCE_BITS !== 0n) throw notProven();
+    const name = nameOf(account, sequence);
     const r = Reader.of(statement, 12, POOL_STATEMENT_BYTES_MAX, part);
     const content = r.take(r.byte());
     r.must(content.length === 0 || content.length === length);
     const value = content.length === 0 ? null : content;
-    const place = concat([key((BigInt(account) << SEQUENCE_BITS) | sequence, 8), rest]);
+    const place = concat([key(name, 8), rest]);
     // Pools stand among the pairs under the number of the first asset with itself.
     if (!equal(offerRoot(readOfferProof(r.rest, part), key(0n, 4), place, value), this.#roots.offers)) throw notProven();
     return value;
@@ -260,6 +257,12 @@ export class LightBlock {
     const areAssets = sell < this.assetCount && buy < this.assetCount;
     return areAssets && sell !== buy && (sell < this.currencyCount || buy < this.currencyCount);
   }
+}
+
+/** The number of a transaction, an offer or a pool. That of a name beyond the limits would be another one's. */
+function nameOf(account: number, sequence: bigint): bigint {
+  if (account < 0 || account >= ACCOUNTS_MAX || sequence >> SEQUENCE_BITS !== 0n) throw notProven();
+  return (BigInt(account) << SEQUENCE_BITS) | sequence;
 }
 
 /** `0`, or `1` and the bytes. */
