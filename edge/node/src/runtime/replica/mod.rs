@@ -45,7 +45,7 @@ use walras_ports::{
     Asker, ClusterRequest, ClusterStatus, CommandOrLook, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request,
     RoundOfVisits, Status, Storage, View,
 };
-use walras_replica::{Derived, Effect, FeedPiece, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
+use walras_replica::{Derived, Effect, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
 use walras_sequencer::{GatewayTime, Halt, SignedBy, SolveJob};
 use walras_types::{EngineVersion, LogIndex, RejectReason};
@@ -337,6 +337,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             self.effects = effects;
             if is_done {
+                self.begin_feed_again();
                 return Ok(());
             }
         }
@@ -404,7 +405,11 @@ impl<D: Disk> ReplicaThread<D> {
             Effect::HandsOver { to, why: HandoverReason::IdleMarket(market) } => {
                 error!("every block of batch market {market} was set aside as a whole in this term: handing over to replica {to}");
             }
-            Effect::Publish(piece) => self.publish_feed(piece),
+            Effect::Publish(piece) => {
+                if let Some(sender) = &mut self.feed_sender {
+                    sender.take(piece);
+                }
+            }
             Effect::CopiesDiffer { gateway, ordinal } => warn!(
                 "gateway {gateway}: command {} of session {} came with other content than its first copy, which counts",
                 ordinal.session_seq, ordinal.session
@@ -421,12 +426,11 @@ impl<D: Disk> ReplicaThread<D> {
         }
     }
 
-    /// Gives an entry to the binary feed, and its state where the feed lost one before.
-    fn publish_feed(&mut self, piece: FeedPiece) {
-        let Some(sender) = &mut self.feed_sender else { return };
-        if sender.take(piece)
-            && let Some(publisher) = &self.replica.observe().2.feed
-        {
+    /// Gives the binary feed the state where it lost entries. By now it was given all entries of that state: earlier, snapshots would have
+    /// what is not released yet.
+    fn begin_feed_again(&mut self) {
+        let Some(sender) = self.feed_sender.as_mut().filter(|sender| sender.has_room_again()) else { return };
+        if let Some(publisher) = &self.replica.observe().2.feed {
             sender.begin_again(publisher);
         }
     }
