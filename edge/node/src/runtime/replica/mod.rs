@@ -60,7 +60,7 @@ use log_seat::{LogSeat, ThreadGone, Writer};
 use peer_links::PeerLinks;
 pub use reload::ReloadError;
 use snapshot_transfer::{ReplicaFiles, Source, announce, announced};
-use snapshots::{SnapshotDone, SnapshotJob};
+use snapshots::{SnapshotDone, SnapshotJob, oldest_needed};
 pub use start::{AcceptedLoss, ReplicaVenue, accept_loss};
 pub(in crate::runtime) use times::Times;
 use verifying::Verifying;
@@ -553,9 +553,8 @@ impl<D: Disk> ReplicaThread<D> {
                     self.status.add_snapshots(1);
                     self.replica.on_snapshot_written(at, Some(&meta))?;
                     self.answer_snapshots(meta.log_index, Ok(meta.log_index));
-                    let kept = self.store.list().len().saturating_sub(2);
-                    if let Some(oldest) = self.store.list().get(kept) {
-                        let _ = self.snapshots.send(SnapshotJob::RemoveBefore(oldest.meta.slot));
+                    if let Some(oldest) = oldest_needed(&self.store.list(), meta.slot) {
+                        let _ = self.snapshots.send(SnapshotJob::RemoveBefore(oldest));
                     }
                 }
                 SnapshotDone::NotWritten(why) => {
