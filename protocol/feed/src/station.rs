@@ -135,7 +135,9 @@ impl Copies {
             }
             None => return,
         };
-        for (number, bytes) in (run.first..).zip(run.messages()) {
+        // Those before are in the state with which the station began: a host may be ahead of the messages that it has given.
+        let next = copy.next;
+        for (number, bytes) in (run.first..).zip(run.messages()).filter(|(number, _)| *number >= next) {
             let applied =
                 number == copy.next && Message::decode(bytes).is_ok_and(|(head, message)| copy.book.apply(&head, &message).is_ok());
             if !applied {
@@ -361,6 +363,25 @@ mod tests {
         assert!(station.copies.channels().is_empty());
         let request = Request { channel: channel().get(), first: 2, count: 1 };
         assert_eq!(station.answer(&request, &mut Vec::new()), Answer::GoneBefore(4));
+    }
+
+    /// The state that a station begins with again has messages that come to it afterwards.
+    #[test]
+    fn messages_that_the_state_has_are_sent_and_leave_its_copy_as_it_is() {
+        let (mut ahead, mut late, mut packets) = (station(), station(), Packets::default());
+        (1..=5).for_each(|number| publish(&mut ahead, number, Part::Sends, &mut Packets::default()));
+        (1..=3).for_each(|number| publish(&mut late, number, Part::Sends, &mut packets));
+        late.sender.begin(channel(), 6);
+        late.copies = std::mem::take(&mut ahead.copies);
+        (4..=6).for_each(|number| publish(&mut late, number, Part::Sends, &mut packets));
+        let mut reader = MarketReader::from_the_start(channel(), READER);
+        read(&mut reader, &packets, 1);
+        assert_eq!((reader.next(), reader.error()), (7, None));
+        let (mut joining, mut snapshots) = (MarketReader::joining(channel(), READER), Packets::default());
+        late.on_timer((1_000_000, 1_000_000), &mut snapshots);
+        read(&mut joining, &snapshots, 2);
+        assert_eq!((joining.next(), joining.error()), (7, None));
+        assert_eq!(joining.book().unwrap().levels(), reader.book().unwrap().levels());
     }
 
     /// Each of three trees carries the messages and the snapshots of its own markets, and one reader may be a receiver of all of them.

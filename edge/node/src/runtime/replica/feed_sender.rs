@@ -43,8 +43,8 @@ const LOOK_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What a thread that sends gets.
 enum Job {
-    /// The state that later entries follow.
-    Begin(Box<Publisher>),
+    /// The state that later entries follow, and when it may be released.
+    Begin { publisher: Box<Publisher>, release_ns: u64 },
     /// Packets go by this view from now on.
     Use(Live),
     /// What an entry says of the markets of its tree, and the numbers and times that go with it.
@@ -71,6 +71,8 @@ pub(super) struct FeedSender {
     threads: Vec<JoinHandle<()>>,
     /// What receivers of all trees reported.
     heard: Receiver<Vec<Heard>>,
+    /// A tree that lost entries has room again, and is to have the state.
+    has_room_again: bool,
 }
 
 /// A tree, from here.
@@ -80,6 +82,8 @@ struct Branch {
     is_behind: bool,
     /// The part of the last entry.
     part: Option<FeedPart>,
+    /// When the last entry may be released, whether it was lost or not.
+    release_ns: u64,
     shape: TreeView,
     counts: Arc<Counts>,
 }
@@ -159,7 +163,7 @@ impl FeedSender {
             let (sends, counted) = (Arc::clone(&station), Arc::clone(&counts));
             threads.push(spawn("feed", move || send(&jobs, &sends, node, &counted, &wakes))?);
             stations.push(station);
-            branches.push(Branch { queue: Some(queue), is_behind: false, part: None, shape, counts });
+            branches.push(Branch { queue: Some(queue), is_behind: false, part: None, release_ns: 0, shape, counts });
             info!(
                 "the binary feed goes to {} nodes of tree {} ({})",
                 layout.layers[0].len(),
@@ -173,7 +177,7 @@ impl FeedSender {
             let (is_over, counts, trees) = (Arc::clone(&is_over), Arc::clone(&branches[0].counts), first.trees);
             threads.push(spawn("feed-requests", move || answer_requests(node, (trees, &stations), &is_over, &counts))?);
         }
-        Ok(Self { branches, trees: first.trees, is_over, threads, heard })
+        Ok(Self { branches, trees: first.trees, is_over, threads, heard, has_room_again: false })
     }
 
     /// The trees, and what was sent so far.
@@ -196,32 +200,37 @@ impl FeedSender {
         }
     }
 
+    /// Whether [`FeedSender::begin_again`] is to follow, once all entries of the state were taken: some were lost, and there is room again.
+    pub(super) fn has_room_again(&self) -> bool {
+        self.has_room_again
+    }
+
     /// Later entries of the trees that lost some follow this state.
     pub(super) fn begin_again(&mut self, publisher: &Publisher) {
+        self.has_room_again = false;
         for branch in self.branches.iter_mut().filter(|branch| branch.is_behind) {
             branch.begin(publisher);
         }
     }
 
-    /// Takes an entry. Whether [`FeedSender::begin_again`] is to follow: entries were lost, and there is room again.
-    pub(super) fn take(&mut self, piece: FeedPiece) -> bool {
+    /// Takes an entry.
+    pub(super) fn take(&mut self, piece: FeedPiece) {
         let release_ns = piece.release.map_or(0, |release| release.venue_ns().unwrap_or(release.log_ns));
         let times = PieceTimes { first_number: piece.first_number(), release_ns, held_ns: piece.held_ns };
         if let [branch] = &mut self.branches[..] {
-            return branch.take(piece.part, times, piece.runs);
+            self.has_room_again |= branch.take(piece.part, times, piece.runs);
+            return;
         }
         let mut of_trees: Vec<Vec<FeedRun>> = self.branches.iter().map(|_| Vec::new()).collect();
         for run in piece.runs {
             of_trees[self.trees.of(run.channel) as usize].push(run);
         }
-        let mut is_to_follow = false;
         for (branch, runs) in self.branches.iter_mut().zip(of_trees) {
             // An entry without messages for a tree tells it only what to do.
             if !runs.is_empty() || branch.part != Some(piece.part) {
-                is_to_follow |= branch.take(piece.part, times, runs);
+                self.has_room_again |= branch.take(piece.part, times, runs);
             }
         }
-        is_to_follow
     }
 }
 
@@ -244,11 +253,14 @@ impl Branch {
 
     fn begin(&mut self, publisher: &Publisher) {
         let Some(queue) = &self.queue else { return };
-        self.is_behind = queue.try_send(Job::Begin(Box::new(publisher.clone()))).is_err();
+        let job = Job::Begin { publisher: Box::new(publisher.clone()), release_ns: self.release_ns };
+        self.is_behind = queue.try_send(job).is_err();
     }
 
+    /// Whether entries were lost before this one, which was not.
     fn take(&mut self, part: FeedPart, times: PieceTimes, runs: Vec<FeedRun>) -> bool {
         let Some(queue) = &self.queue else { return false };
+        self.release_ns = times.release_ns;
         match queue.try_send(Job::Piece { part, times, runs }) {
             Ok(()) => {
                 self.part = Some(part);
@@ -323,7 +335,10 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, co
                     }
                     take(&mut guard, (part, first_number, release_ns), &runs, &mut packets);
                 }
-                Job::Begin(publisher) => guard.begin(&publisher),
+                Job::Begin { publisher, release_ns } => {
+                    guard.begin(&publisher);
+                    guard.not_before(release_ns);
+                }
             }
         }
         guard.on_timer((nanoseconds(begun.elapsed()), now_ns()), &mut packets);
@@ -487,5 +502,27 @@ fn answer_requests(
         if node.counts().stale > 0 && !std::mem::replace(&mut has_stale, true) {
             info!("requests for messages of the binary feed come {STALE_REQUESTS}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_feed::publisher::Views;
+
+    use super::*;
+
+    /// Snapshots are made of that state: they must not say sooner than their packets would have what lost entries said.
+    #[test]
+    fn a_state_that_follows_lost_entries_is_released_with_the_last_of_them() {
+        let (queue, jobs) = bounded(1);
+        let (shape, counts) = (TreeView::default(), Arc::new(Counts::default()));
+        let mut branch = Branch { queue: Some(queue), is_behind: false, part: None, release_ns: 0, shape, counts };
+        let take = |branch: &mut Branch, release_ns| {
+            branch.take(FeedPart::Sends, PieceTimes { first_number: 1, release_ns, held_ns: 0 }, Vec::new())
+        };
+        assert!(!take(&mut branch, 10) && !take(&mut branch, 30) && branch.is_behind, "there is room for one");
+        assert!(matches!(jobs.try_recv(), Ok(Job::Piece { .. })));
+        branch.begin(&Publisher::new(Views::ALL));
+        assert!(matches!(jobs.try_recv(), Ok(Job::Begin { release_ns: 30, .. })) && !branch.is_behind);
     }
 }

@@ -45,7 +45,7 @@ use walras_ports::{
     Asker, ClusterRequest, ClusterStatus, CommandOrLook, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request,
     RoundOfVisits, Status, Storage, View,
 };
-use walras_replica::{Derived, Effect, FeedPiece, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
+use walras_replica::{Derived, Effect, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
 use walras_sequencer::{GatewayTime, Halt, SignedBy, SolveJob};
 use walras_types::{EngineVersion, LogIndex, RejectReason};
@@ -60,7 +60,7 @@ use log_seat::{LogSeat, ThreadGone, Writer};
 use peer_links::PeerLinks;
 pub use reload::ReloadError;
 use snapshot_transfer::{ReplicaFiles, Source, announce, announced};
-use snapshots::{SnapshotDone, SnapshotJob};
+use snapshots::{SnapshotDone, SnapshotJob, oldest_needed};
 pub use start::{AcceptedLoss, ReplicaVenue, accept_loss};
 pub(in crate::runtime) use times::Times;
 use verifying::Verifying;
@@ -337,6 +337,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             self.effects = effects;
             if is_done {
+                self.begin_feed_again();
                 return Ok(());
             }
         }
@@ -404,7 +405,11 @@ impl<D: Disk> ReplicaThread<D> {
             Effect::HandsOver { to, why: HandoverReason::IdleMarket(market) } => {
                 error!("every block of batch market {market} was set aside as a whole in this term: handing over to replica {to}");
             }
-            Effect::Publish(piece) => self.publish_feed(piece),
+            Effect::Publish(piece) => {
+                if let Some(sender) = &mut self.feed_sender {
+                    sender.take(piece);
+                }
+            }
             Effect::CopiesDiffer { gateway, ordinal } => warn!(
                 "gateway {gateway}: command {} of session {} came with other content than its first copy, which counts",
                 ordinal.session_seq, ordinal.session
@@ -421,12 +426,11 @@ impl<D: Disk> ReplicaThread<D> {
         }
     }
 
-    /// Gives an entry to the binary feed, and its state where the feed lost one before.
-    fn publish_feed(&mut self, piece: FeedPiece) {
-        let Some(sender) = &mut self.feed_sender else { return };
-        if sender.take(piece)
-            && let Some(publisher) = &self.replica.observe().2.feed
-        {
+    /// Gives the binary feed the state where it lost entries. By now it was given all entries of that state: earlier, snapshots would have
+    /// what is not released yet.
+    fn begin_feed_again(&mut self) {
+        let Some(sender) = self.feed_sender.as_mut().filter(|sender| sender.has_room_again()) else { return };
+        if let Some(publisher) = &self.replica.observe().2.feed {
             sender.begin_again(publisher);
         }
     }
@@ -549,9 +553,8 @@ impl<D: Disk> ReplicaThread<D> {
                     self.status.add_snapshots(1);
                     self.replica.on_snapshot_written(at, Some(&meta))?;
                     self.answer_snapshots(meta.log_index, Ok(meta.log_index));
-                    let kept = self.store.list().len().saturating_sub(2);
-                    if let Some(oldest) = self.store.list().get(kept) {
-                        let _ = self.snapshots.send(SnapshotJob::RemoveBefore(oldest.meta.slot));
+                    if let Some(oldest) = oldest_needed(&self.store.list(), meta.slot) {
+                        let _ = self.snapshots.send(SnapshotJob::RemoveBefore(oldest));
                     }
                 }
                 SnapshotDone::NotWritten(why) => {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 use tracing::{info, warn};
-use walras_consensus::{ReplicaId, SnapshotMeta};
+use walras_consensus::{ReplicaId, Slot, SnapshotMeta};
 use walras_log_store::Disk;
 use walras_peer_link::SnapshotId;
 use walras_ports::Doorbell;
@@ -25,7 +25,7 @@ pub(super) enum SnapshotJob {
     /// The rest will not come.
     GiveUp { from: ReplicaId, id: SnapshotId },
     /// Earlier ones are needed no more.
-    RemoveBefore(walras_consensus::Slot),
+    RemoveBefore(Slot),
 }
 
 /// What it says.
@@ -40,6 +40,12 @@ pub(super) enum SnapshotDone {
     Taken { from: ReplicaId, id: SnapshotId, bytes: usize },
     /// A received one is durable, or refused: before its end, if that is sure already.
     Received { from: ReplicaId, id: SnapshotId, message: Result<bytes::Bytes, SnapshotError> },
+}
+
+/// The oldest snapshot that is needed once one of our own state is written: the one before it, to which the log reaches back. Newer ones
+/// that others sent do not count. Where the consensus refused them, the log does not reach them, and no start goes on from them.
+pub(super) fn oldest_needed(there: &[SnapshotInfo], written: Slot) -> Option<Slot> {
+    there.iter().map(|info| info.meta.slot).rfind(|slot| *slot < written)
 }
 
 pub(super) struct SnapshotThread<D: Disk> {
@@ -124,7 +130,7 @@ impl<D: Disk> SnapshotThread<D> {
 mod tests {
     use std::path::Path;
 
-    use walras_consensus::{Members, Slot, Term};
+    use walras_consensus::{Members, Term};
     use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
     use walras_replica_log::{INCOMING_MAX, Identity, Options, ReplicaLog};
 
@@ -189,6 +195,15 @@ mod tests {
 
     fn end(from: u64) -> SnapshotJob {
         SnapshotJob::End { from: replica(from), id: SnapshotId(1), message: bytes::Bytes::new() }
+    }
+
+    /// Two others sent newer ones, which the consensus refused: the log goes on from our own.
+    #[test]
+    fn snapshots_that_were_only_sent_push_out_none_from_which_a_start_goes_on() {
+        let there = [100, 300, 500, 520].map(info);
+        assert_eq!(oldest_needed(&there, Slot(300)), Some(Slot(100)));
+        assert_eq!(oldest_needed(&there, Slot(520)), Some(Slot(500)), "of our own alone, two stay");
+        assert_eq!(oldest_needed(&there[..1], Slot(100)), None);
     }
 
     /// Both number their snapshots from 1.
