@@ -22,8 +22,9 @@ async function call(method, path, body) {
     } catch (e) { if (e instanceof RangeError) throw e; } // no answer: again, under the same number it takes effect once
   }
 }
+// The session is of this name alone, so the order is always its number 1: also where the program is started again.
 const token = BigInt("0x" + createHash("sha256").update(name).digest("hex").slice(0, 14)).toString();
-const { session, next_seq } = await call("POST", "/v1/sessions", { token });
+const { session } = await call("POST", "/v1/sessions", { token });
 const order = { instrument, client_order_id: name, side, type: "limit", size, price };
-await call("POST", `/v1/orders?session=${session}&session_seq=${next_seq}`, order);
+await call("POST", `/v1/orders?session=${session}&session_seq=1`, order);
 console.log(JSON.stringify(await call("GET", `/v1/orders/${instrument}/${encodeURIComponent(name)}`)));

@@ -26,5 +26,5 @@ def call(method, path, body=None):
 
 session = call("POST", "/v1/sessions", {"token": str(int.from_bytes(hashlib.sha256(NAME.encode()).digest()[:7]))})
 order = {"instrument": INSTRUMENT, "client_order_id": NAME, "side": SIDE, "type": "limit", "size": SIZE, "price": PRICE}
-call("POST", f"/v1/orders?session={session['session']}&session_seq={session['next_seq']}", order)
+call("POST", f"/v1/orders?session={session['session']}&session_seq=1", order)  # the session is of this name: its number 1, always
 print(json.dumps(call("GET", f"/v1/orders/{INSTRUMENT}/{urllib.parse.quote(NAME, '')}")))

@@ -12,8 +12,9 @@ use walras_wire::{Command, Event, OrderEvent};
 
 use crate::venue::PyVenue;
 
-/// What happened by a command of the record: its time, trades, the strategy's part in them, and best prices where they changed.
-type Advanced = (u64, Vec<Tape>, Vec<Fill>, Option<(i64, u64, i64, u64)>);
+/// What happened by a command of the record: its time, trades, the strategy's part in them, its orders that the venue cancelled, and best
+/// prices where they changed.
+type Advanced = (u64, Vec<Tape>, Vec<Fill>, Vec<u64>, Option<(i64, u64, i64, u64)>);
 /// Price, lots, the taker's side, trade id.
 type Tape = (i64, u64, u8, u64);
 /// Price, lots, side, name of the order, open lots, fee in units, whether it was the maker.
@@ -132,14 +133,15 @@ impl PyHistory {
         self.next.map(|(time, _)| time.0)
     }
 
-    /// Plays commands up to and including `until_ns`, but no further than the first one by which something happens that a strategy sees: a trade,
-    /// a fill of `account`, or, with `watches_best`, another best price or its size. `None` where nothing did.
+    /// Plays commands up to and including `until_ns`, but no further than the first one by which something happens that a strategy
+    /// sees: a trade, a fill or a cancelled order of `account`, or, with `watches_best`, another best price or its size. `None` where
+    /// nothing did.
     fn advance(&mut self, venue: &mut PyVenue, until_ns: u64, account: u32, watches_best: bool) -> PyResult<Option<Advanced>> {
         let instrument = self.file.as_ref().map_or(0, |(_, options)| options.instrument.0);
         while let Some((time, command)) = self.next.filter(|(time, _)| time.0 <= until_ns) {
             // Others may have come later than the record says.
             let time = time.max(venue.now());
-            let (mut tape, mut fills) = (Vec::new(), Vec::new());
+            let (mut tape, mut fills, mut gone) = (Vec::new(), Vec::new(), Vec::new());
             for event in venue.play(time, &command) {
                 match event {
                     Event::Order(OrderEvent::Traded(e)) => {
@@ -159,6 +161,7 @@ impl PyHistory {
                             }
                         }
                     }
+                    Event::Order(OrderEvent::Cancelled(e)) if e.account.0 == account => gone.push(e.client_order_id.0),
                     Event::Rejected(_) => self.rejected += 1,
                     _ => {}
                 }
@@ -172,8 +175,8 @@ impl PyHistory {
                     (self.best, changed) = (best, Some(best));
                 }
             }
-            if !tape.is_empty() || changed.is_some() {
-                return Ok(Some((time.0, tape, fills, changed)));
+            if !tape.is_empty() || !gone.is_empty() || changed.is_some() {
+                return Ok(Some((time.0, tape, fills, gone, changed)));
             }
         }
         Ok(None)

@@ -243,5 +243,25 @@ def test_the_environment() -> None:
     assert idle[0] == 0 and idle[2]["position_lots"] == 0
     assert quotes[0] != 0 and episode(3, [1, 1])[:2] == quotes[:2] and episode(4, [1, 1])[:2] != quotes[:2]
     assert quotes[0] == pytest.approx(quotes[2]["wealth"])
+    # Quotes lie about the middle of the last observation, however old market data is by the way that it comes.
+    _, info = made.reset(seed=1)
+    market, learner = made._market, made._learner
+    assert market is not None
+    learner.path_ns, send = 200_000_000, market.send
+    sent: list[tuple[int, int]] = []
+
+    def noted(agent: agents.Agent, kind: str, side: int, lots: int, ticks: int, name: int = 0) -> int:
+        if agent is learner and kind == "rest":
+            sent.append((side, ticks))
+        return send(agent, kind, side, lots, ticks, name)
+
+    market.send = noted  # type: ignore[method-assign]
+    for _ in range(20):
+        sent.clear()
+        middle = info["middle_ticks"]
+        *_, info = made.step([1, 1])  # type: ignore[arg-type]
+        assert sent == [(0, round(middle - 1)), (1, round(middle + 1))]
+    with pytest.raises(ValueError, match="position_max"):
+        walras.gym.MarketMaking(position_max=0)
     with pytest.raises(RuntimeError, match="call reset"):
         walras.gym.MarketMaking().step([0, 0])  # type: ignore[arg-type]

@@ -120,6 +120,41 @@ def test_an_order_waits_in_the_queue_for_its_turn(tmp_path: pathlib.Path) -> Non
     assert result.profit_units == 0
 
 
+class LosesOrders(Recorder):
+    """Has a stop cancelled by the fill of the bid with which it is linked, or a bid by an offer of its own."""
+
+    def __init__(self, by: str) -> None:
+        super().__init__()
+        self.by = by
+
+    def on_start(self) -> None:
+        self.wake_at(FIRST_NS + 5 * MILLISECOND)
+
+    def on_timer(self) -> None:
+        if self.by == "link":
+            self.submit("buy", 100, trigger_ticks=10_500, oco_with=self.submit("buy", 100, self.best.bid))
+        else:
+            self.submit("buy", 100, 10_000)
+            self.submit("sell", 100, 10_000, self_trade="cancel_oldest")
+
+
+@pytest.mark.parametrize(("by", "at_ms", "gone", "left"), [("link", 50, 2, []), ("own offer", 5, 1, [2])])
+def test_what_the_venue_cancels_by_itself_is_heard(tmp_path: pathlib.Path, by: str, at_ms: int, gone: int, left: list[int]) -> None:
+    strategy = LosesOrders(by)
+    result = backtest.run(lobster(tmp_path, DAY), strategy)
+    heard = [answer for answer in strategy.of(backtest.Answer) if answer.what == "cancelled"]
+    assert heard == [backtest.Answer(FIRST_NS + at_ms * MILLISECOND, gone, "cancelled", 0, 0)]
+    assert list(strategy.orders) == left and result.refused == 0
+
+
+def test_delays_are_any_numbers(tmp_path: pathlib.Path) -> None:
+    path = lobster(tmp_path, DAY)
+    for delay in (np.int64(6 * MILLISECOND), 6e6):
+        assert backtest.run(path, JoinsBid(), latency=backtest.Latency(order_ns=delay)).fills == []  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no delay to draw"):
+        backtest.run(path, JoinsBid(), latency=backtest.Latency(order_ns=[]))
+
+
 def test_latency_decides_who_is_first(tmp_path: pathlib.Path) -> None:
     path = lobster(tmp_path, DAY)
     # What is sent at 5 ms and takes 6 comes after order 4, which takes all that trades at 50 ms.

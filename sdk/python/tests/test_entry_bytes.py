@@ -31,6 +31,16 @@ def session(reports: int | None = 5) -> _native.Session:
     return _native.Session(["127.0.0.1:7272"], _native.Key(KEY), 7, True, reports, 1_024, 10**10, LOGON_NS)
 
 
+def test_sessions_that_begin_at_the_same_time_name_their_orders_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: LOGON_NS)
+
+    async def names() -> list[int]:
+        return [_entry.OrderEntry("127.0.0.1:7272", KEY, account=3)._names for _ in range(2)]
+
+    one, other = asyncio.run(names())
+    assert abs(one - other) > 1_000_000
+
+
 def test_a_session_speaks_as_documented() -> None:
     client = session()
     assert client.wish(LOGON_NS) == "127.0.0.1:7272"

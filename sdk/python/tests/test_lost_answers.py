@@ -72,6 +72,27 @@ def test_of_several_commands_those_in_doubt_are_sent_again_under_their_numbers()
         walras.Client(url, KEY).session(patience_s=0).many(several)
 
 
+def test_a_session_whose_last_outcome_is_unknown_sends_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with planned([{"results": [error(116)]}, {"status": "resting"}]) as (url, asked):
+        session = walras.Client(url, KEY).session(patience_s=0)
+        with pytest.raises(walras.OutcomeUnknown, match="Reason116"):
+            session.many([commands.mass_cancel()])
+        with pytest.raises(walras.OutcomeUnknown, match="an earlier command"):
+            session.mass_cancel()
+        assert len(asked) == 1
+        # Ctrl-C while an answer is waited for.
+        stopped = walras.Client(url, KEY).session()
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(stopped._transport, "send", interrupted)
+            stopped.mass_cancel()
+        with pytest.raises(walras.OutcomeUnknown, match="an earlier command"):
+            stopped.mass_cancel()
+        assert len(asked) == 1
+
+
 def test_where_none_of_many_addresses_answers_that_is_said() -> None:
     closed = []
     for _ in range(5):

@@ -348,6 +348,18 @@ def test_a_reader_that_is_too_far_behind_goes_on_with_the_first_report_that_it_h
     run(play())
 
 
+def test_reports_go_on_where_they_began_though_none_came_before_the_connection_was_lost() -> None:
+    async def play() -> None:
+        async with streaming([{"type": "subscribed", "channel": "reports", "after": "17"}]) as (venue, stream, _):
+            await stream.subscribe("reports")
+            await stream._socket.close()
+            while len(venue.asked) < 2:
+                await asyncio.sleep(0.001)
+            assert venue.asked == [{"op": "subscribe", "channel": "reports"}, {"op": "subscribe", "channel": "reports", "after": "17"}]
+
+    run(play())
+
+
 def test_where_nobody_reads_the_newest_messages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_stream, "_MESSAGES_MAX", 16)
     said = [{"type": "status", "feed_seq": str(number)} for number in range(1, 41)]

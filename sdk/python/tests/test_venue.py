@@ -408,6 +408,24 @@ def test_columns_of_many_kinds_are_the_same_orders() -> None:
         assert v.run(frame).trades.tobytes() == expected.trades.tobytes(), type(frame)
 
 
+def test_times_of_any_unit_and_zone_are_nanoseconds() -> None:
+    kinds: list[Any] = [np.array([1, 2], "timedelta64[us]"), np.array([1, 2], "datetime64[us]")]
+    try:
+        import pandas as pd
+
+        kinds.append(pd.Series(pd.to_datetime([1, 2], unit="us", utc=True)).dt.tz_convert("Asia/Tokyo"))
+    except ImportError:
+        pass
+    for times in kinds:
+        v = venue()
+        assert v.run({"time_ns": times, "kind": ["tick"] * 2}).rejected == 0 and v.time_ns == 2_000, times
+
+
+def test_single_values_alone_are_one_order() -> None:
+    result = venue().run({"account": ALICE, "side": "sell", "price": 60_000, "size": 3})
+    assert result.outcomes["open"].tolist() == [3] and len(venue().run({}).outcomes) == 0
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_frames(library: str) -> None:
     pytest.importorskip(library, reason=f"makes frames of {library}, which is not installed")
@@ -430,6 +448,7 @@ def test_frames(library: str) -> None:
         ({"time_ns": [5, 4], "kind": [7, 7]}, "row 1, column time_ns: 4 is before 5"),
         ({"price": [1.5]}, "column price: whole numbers"),
         ({"price": [float("nan")]}, "column price: whole numbers"),
+        ({"price": [2.0**53 + 2]}, "column price: floats above 2.53"),
         ({"size": [-1]}, "column size: -1 is negative"),
         ({"kind": [300]}, "column kind: 300 is larger than 255"),
         ({"price": [1, 2], "size": [1]}, "columns differ in length"),

@@ -106,6 +106,8 @@ _BEST: list[tuple[str, str]] = [("bid", "<i8"), ("bid_size", "<u8"), ("ask", "<i
 _FIELDS = {"ORDER": _ORDER, "OUTCOME": _OUTCOME, "TRADE": _TRADE, "EVENT": _EVENT, "BEST": _BEST}
 _BYTES = dict(zip(_FIELDS, _native.layout()))
 _dtypes: dict[str, np.dtype[Any]] = {}
+#: Every whole number up to here is a float; of larger ones two may be the same.
+_EXACT_MAX = 2**53
 
 
 def numpy() -> Any:
@@ -144,6 +146,9 @@ def _column(frame: Any, name: str) -> Any:
     """A column of a dict, a structured array, a pandas or polars frame or an Arrow table, as an array."""
     column = frame[name] if not hasattr(frame, "column") or not hasattr(frame, "combine_chunks") else frame.column(name)
     to_numpy = getattr(column, "to_numpy", None)
+    if to_numpy is not None and getattr(getattr(column, "dtype", None), "tz", None) is not None:
+        # pandas makes objects of times with a zone, unless it is asked for UTC.
+        return to_numpy(dtype="datetime64[ns]")
     return to_numpy() if to_numpy is not None else column
 
 
@@ -169,13 +174,16 @@ def _numbers(name: str, column: Any, ids: dict[str, int] | None) -> Any:
         unknown = [str(value) for value in values if str(value) not in table and not str(value).isdecimal()]
         if unknown:
             raise ValueError(f"orders, column {name}: {unknown[0]!r} is none: give a number, or one of {', '.join(sorted(table))}")
-        return np.array([table.get(str(value), int(value) if str(value).isdecimal() else 0) for value in values])[places]
+        numbers = np.array([table.get(str(value), int(value) if str(value).isdecimal() else 0) for value in values])
+        return numbers[places].reshape(array.shape)
     if array.dtype.kind == "f":
         if not (np.isfinite(array) & (array == np.floor(array))).all():
             raise ValueError(f"orders, column {name}: whole numbers of ticks or lots are expected, and it has others: round them yourself")
+        if (np.abs(array.astype(np.float64)) > _EXACT_MAX).any():
+            raise ValueError(f"orders, column {name}: floats above 2^53 have lost digits: give integers")
         return array.astype(np.int64)
-    if array.dtype.kind == "M":
-        return array.astype("datetime64[ns]").astype(np.int64)
+    if array.dtype.kind in "Mm":
+        return array.astype(f"{array.dtype.kind}8[ns]").astype(np.int64)
     return array
 
 
@@ -194,7 +202,8 @@ def orders(frame: Any, instruments: dict[str, int]) -> NDArray[Any]:
     lengths = {name: len(column) for name, column in columns.items() if np.ndim(column) > 0}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"orders: columns differ in length: {lengths}")
-    array: NDArray[Any] = np.zeros(next(iter(lengths.values()), 0), dtype=wanted)
+    # Values that are all single ones are one order.
+    array: NDArray[Any] = np.zeros(next(iter(lengths.values()), min(len(columns), 1)), dtype=wanted)
     for name, column in columns.items():
         field = array[name]
         # A value that does not fit its field is an error, not another value.

@@ -111,7 +111,8 @@ class OrderEntry(asyncio.Protocol):
         self._connecting: asyncio.Task[None] | None = None
         self._is_flushing = False
         self._ended: SessionEnded | None = None
-        self._names = time.time_ns()
+        # Two sessions of an account must not name orders alike, and they may begin at the same time.
+        self._names = secrets.randbits(63)
         self._changed = asyncio.Event()
 
     # Its life.

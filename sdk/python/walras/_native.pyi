@@ -409,6 +409,7 @@ class History:
             int,
             list[tuple[int, int, int, int]],
             list[tuple[int, int, int, int, int, int, bool]],
+            list[int],
             Optional[tuple[int, int, int, int]],
         ]
     ]: ...

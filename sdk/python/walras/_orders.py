@@ -14,6 +14,7 @@ from walras._rest import (
     _NOT_LEADER,
     _PAUSE_S,
     _PAUSE_S_MAX,
+    IS_LOST,
     Json,
     OrderName,
     OrderTerms,
@@ -162,7 +163,7 @@ class AsyncStreamSession(NumberedOrders):
     async def _numbered(self, send: Callable[[CommandNumber], Awaitable[T]], used: Callable[[T], int]) -> T:
         async with self._turn:
             if self._is_lost:
-                raise OutcomeUnknown("an earlier command's outcome is unknown: open another session, and look at orders and fills first")
+                raise OutcomeUnknown(IS_LOST)
             number = CommandNumber(self.session_id, self.next_seq)
             # A caller that stops waiting does not know whether the number is used either.
             self._is_lost = True

@@ -41,6 +41,7 @@ _AGAIN = {_TIMESTAMP_STALE, 107, 110, _STORAGE_FULL, 112, _NOT_LEADER, 92}
 #: With one of these it may be in the log all the same.
 _UNCERTAIN = {110, _STORAGE_FULL, _NOT_LEADER}
 _PAUSE_S, _PAUSE_S_MAX = 0.05, 2.0
+IS_LOST = "an earlier command's outcome is unknown: open another session, and look at orders and fills first"
 
 
 class OutcomeUnknown(Exception):
@@ -548,7 +549,8 @@ class Client:
         """A session, whose commands take effect once however often their answers are lost: for this program alone.
 
         ``token`` names it; the same one is the same session for as long as that is open. A program that does not know what came of its last
-        commands takes a new one, as is done without it.
+        commands takes a new one, as is done without it. :class:`walras.OutcomeUnknown` where no answer comes within ``patience_s``: the
+        session takes no more commands then.
         """
         return Session(self, secrets.randbits(63) if token is None else token, patience_s)
 
@@ -605,6 +607,7 @@ class Session(Client):
         self._transport, self.key, self._accepts_from_ns = client._transport, client.key, client._accepts_from_ns
         self.token, self.patience_s = token, patience_s
         self._once = threading.Lock()
+        self._is_lost = False
         opened = self._until_answered("POST", "/v1/sessions", {"token": str(token)})
         self.session_id, self.next_seq = int(opened["session"]), int(opened["next_seq"])
 
@@ -647,15 +650,25 @@ class Session(Client):
             return in_doubt(known)
 
         with self._once:
+            if self._is_lost:
+                raise OutcomeUnknown(IS_LOST)
             numbered = f"{path}{joint}session={self.session_id}&session_seq={self.next_seq}"
+            # Where nobody waits any more, as after Ctrl-C, it is not known whether the number is used either.
+            self._is_lost = True
             try:
                 answer = self._until_answered(method, numbered, body, doubt)
             except Numbered as rejected:
                 self.next_seq += 1
+                self._is_lost = False
                 raise rejected.refused from None
+            except (Refused, TypeError):
+                # The log does not have it, or it was not sent.
+                self._is_lost = False
+                raise
             # Of several, those that the venue has no place for use no number.
             results = answer["results"] if count > 1 or "results" in answer else [{"answer": answer}]
             self.next_seq += sum(map(uses_number, results))
+            self._is_lost = False
             return answer
 
     def _until_answered(

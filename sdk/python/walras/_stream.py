@@ -267,7 +267,7 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
             if self._wants_account:
                 await self._authenticate()
             for subscription in list(self._subscriptions):
-                await self._ask({"op": "subscribe", **subscription})
+                await self._subscribe(subscription)
         except OutcomeUnknown:
             if reader.done():
                 await reader
@@ -396,10 +396,16 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
         # Kept before the answer is here: the first reports may arrive with it, and `_read` notes their numbers.
         self._subscriptions.append(subscription)
         try:
-            await self._ask({"op": "subscribe", **subscription})
+            await self._subscribe(subscription)
         except BaseException:
             self._subscriptions = [other for other in self._subscriptions if other is not subscription]
             raise
+
+    async def _subscribe(self, subscription: Json) -> None:
+        answer = await self._ask({"op": "subscribe", **subscription})
+        if "after" in answer:
+            # A connection that is lost before the first report continues from here.
+            subscription.setdefault("after", answer["after"])
 
     async def unsubscribe(self, channel: str, **needs: str) -> None:
         """Ends a subscription."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import numbers
 import os
 import pathlib
 import random
@@ -108,7 +109,8 @@ class Fill(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of an order, a cancel or an amendment: ``code`` is 0, or the number of the refusal."""
+    """What came of an order, a cancel or an amendment: ``code`` is 0, or the number of the refusal. ``what`` is ``cancelled`` where the
+    venue cancelled an order by itself: it expired, met another one of the strategy, or was linked to one that traded."""
 
     time_ns: int
     name: int
@@ -153,7 +155,7 @@ class Strategy:
         """One of its orders traded."""
 
     def on_answer(self, answer: Answer) -> None:
-        """What it sent was taken or refused."""
+        """What it sent was taken or refused, or the venue cancelled an order by itself."""
 
     def on_timer(self) -> None:
         """The time that :meth:`wake_at` named."""
@@ -230,8 +232,13 @@ class _Way:
     """A path on which messages keep their order."""
 
     def __init__(self, delay: Delay, draw: random.Random) -> None:
-        if isinstance(delay, int) and delay < 0:
-            raise ValueError(f"a delay of {delay} ns: give 0 or more")
+        if isinstance(delay, (int, numbers.Real)):
+            # A number of numpy's, too.
+            delay = int(delay)
+            if delay < 0:
+                raise ValueError(f"a delay of {delay} ns: give 0 or more")
+        elif not callable(delay) and len(delay) == 0:
+            raise ValueError("there is no delay to draw: give one at least")
         self.delay, self.draw, self.last = delay, draw, 0
 
     def arrives(self, at: int) -> int:
@@ -318,7 +325,7 @@ class _Run:
         strategy.on_end()
         return self._ended()
 
-    def _publish(self, at: int, tape: list[Any], fills: list[Any], best: Any) -> None:
+    def _publish(self, at: int, tape: list[Any], fills: list[Any], gone: list[Any], best: Any) -> None:
         """What happened at the venue goes out to the strategy."""
         if tape or best is not None:
             arrives = self.data_way.arrives(at)
@@ -331,6 +338,8 @@ class _Run:
             fill = Fill(at, name, side, ticks, lots, open_lots, fee, is_maker)
             self.result.fills.append(fill)
             self.push(self.answer_way.arrives(at), 1, fill)
+        for name in gone:
+            self.push(self.answer_way.arrives(at), 1, Answer(at, name, "cancelled", 0, 0))
 
     def _arrive(self, at: int, what: str, name: int, terms: dict[str, Any]) -> None:
         """An order of the strategy is at the venue."""
@@ -356,7 +365,10 @@ class _Run:
                 row = (trade.maker_client_order_id, trade.maker_open_lots, trade.maker_fee_units, True)
                 fills.append((trade.price_ticks, trade.size_lots, 1 - side, *row))
         best = self.venue.best_lots(0) if self.strategy.watches_book else self.best
-        self._publish(at, tape, fills, best if best != self.best else None)
+        cancelled = (event for event in outcome.events if event.kind == "cancelled" and event.account == self.account)
+        # Of the command's own order the answer says it.
+        gone = [event.client_order_id for event in cancelled if event.client_order_id != name]
+        self._publish(at, tape, fills, gone, best if best != self.best else None)
 
     def _hear(self, what: Any) -> None:
         strategy = self.strategy

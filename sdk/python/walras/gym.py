@@ -60,8 +60,8 @@ class MarketMaking(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         position_max: int = 1_000,
         aversion: float = 0.0,
     ) -> None:
-        if levels < 1 or lots < 1 or ticks_per_level < 1 or step_ms < 1 or seconds <= 0:
-            raise ValueError("levels, lots, ticks_per_level, step_ms and seconds must be at least 1 (seconds: above 0)")
+        if min(levels, lots, ticks_per_level, step_ms, position_max) < 1 or seconds <= 0:
+            raise ValueError("levels, lots, ticks_per_level, step_ms, position_max and seconds must be at least 1 (seconds: above 0)")
         self.design = design or agents.Design()
         self.others = list(agents.population() if others is None else others)
         self.news = news or agents.News()
@@ -83,8 +83,7 @@ class MarketMaking(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         self._names = []
         self._now_ns = agents.SECOND_NS
         market.run_until(self._now_ns)
-        view = self._look()
-        self._middle = view.middle
+        self._view = view = self._look()
         self._wealth = self._worth(view)
         return self._observation(view), self._info(view)
 
@@ -93,7 +92,8 @@ class MarketMaking(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         market = self._market
         if market is None:
             raise RuntimeError("the episode has not begun: call reset() first")
-        view = self._look()
+        # What the policy saw: data of another age may have another middle.
+        view = self._view
         for name in self._names:
             view.cancel(name)
         self._names = []
@@ -109,7 +109,7 @@ class MarketMaking(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         reward = wealth - self._wealth - self.aversion * view.position_lots**2
         self._wealth = wealth
         observation = self._observation(view)
-        self._middle = view.middle
+        self._view = view
         terminated = abs(view.position_lots) > self.position_max
         truncated = self._now_ns >= market.end_ns
         return observation, float(reward), terminated, truncated, self._info(view)
@@ -133,7 +133,7 @@ class MarketMaking(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
             view.ask - middle if view.ask else 0.0,
             view.bid_lots,
             view.ask_lots,
-            1e4 * (middle / self._middle - 1) if self._middle else 0.0,
+            1e4 * (middle / self._view.middle - 1) if self._view.middle else 0.0,
             view.position_lots / self.position_max,
             left,
             1.0 if view.bid and view.ask else 0.0,

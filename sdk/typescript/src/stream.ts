@@ -463,7 +463,14 @@ export class Stream extends Orders implements Carrier, AsyncIterable<StreamMessa
   #send(subscribed: Subscribed): void {
     if (!this.#isOpen() || (isPrivate(subscribed.wire) && this.#signedInAs === null)) return;
     this.#ask({ op: "subscribe", ...subscribed.wire }).then(
-      (answer) => subscribed.waiters.splice(0).forEach(({ resolve }) => resolve(answer as WsSubscribed)),
+      (answer) => {
+        const { after } = answer as WsSubscribed;
+        // A connection that is lost before the first report goes on from here.
+        if (after !== undefined && subscribed.wire.channel === "reports") {
+          subscribed.wire = { channel: "reports", after: subscribed.wire.after ?? after };
+        }
+        subscribed.waiters.splice(0).forEach(({ resolve }) => resolve(answer as WsSubscribed));
+      },
       (error: Error) => {
         // A lost connection asks again on the next one.
         if (!(error instanceof Refused)) return;

@@ -109,6 +109,22 @@ test("a subscription that is refused is dropped, and says why", async () => {
   stream.close();
 });
 
+test("reports go on where they began, though none came before the connection was lost", async () => {
+  const { stream, first } = await opened();
+  const reports = stream.subscribe({ channel: "reports" });
+  const signedIn = stream.signIn();
+  await signsIn(first);
+  await signedIn;
+  first.answer({ type: "subscribed", channel: "reports", after: "17" });
+  await reports;
+  first.end();
+  const second = await socket(2);
+  second.open();
+  await signsIn(second);
+  assert.deepEqual(second.asked.at(-1), { op: "subscribe", channel: "reports", after: "17" });
+  stream.close();
+});
+
 test("it signs in on every connection, again where the stamp is stale, and reports go on after the last", async () => {
   const { stream, first, messages } = await opened();
   const reports = stream.subscribe({ channel: "reports", after: "17" });
