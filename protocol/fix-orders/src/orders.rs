@@ -285,10 +285,27 @@ impl Orders {
         self.names.insert(asked.client_order_id, asked.cl_ord_id.clone());
     }
 
+    /// A new order has this number and this text. Orders that are gone may have had them: further texts of the one do not lead to the new
+    /// order, and the text does not lead to the other.
+    fn begin_again(&mut self, id: ClientOrderId, text: &str) {
+        let is_gone = |id: ClientOrderId| self.get(id).is_some_and(Order::is_gone);
+        let is_used_again = is_gone(id) && !self.is_being_replaced(id);
+        let is_of_another = self.texts.get(text).is_some_and(is_gone);
+        if is_used_again {
+            self.texts.forget(id);
+        }
+        if is_of_another {
+            self.texts.release(text);
+        }
+    }
+
     /// A command goes to the log: its names are known from here on, for requests that come before its report.
     pub(crate) fn expect(&mut self, asked: &Asked) {
         match asked {
-            Asked::New(asked) => self.name(asked),
+            Asked::New(asked) => {
+                self.begin_again(asked.client_order_id, &asked.cl_ord_id);
+                self.name(asked);
+            }
             Asked::Change(asked) if asked.kind == Change::Replace => {
                 let is_known = self.by_client.contains_key(&asked.client_order_id);
                 if is_known || self.replacing.len() < UNKNOWN_MAX {
@@ -388,6 +405,9 @@ impl Orders {
         };
         let expected = self.names.remove(&e.client_order_id);
         let text = text.or(expected).unwrap_or_else(|| text_of(e.client_order_id).into());
+        if !self.before.contains_key(&e.order_id) {
+            self.begin_again(e.client_order_id, &text);
+        }
         let mut order = Order::of(e, text, terms);
         if let Some(before) = self.before.remove(&e.order_id) {
             (order.cl_ord_id, order.later) = match before.first {
