@@ -459,8 +459,8 @@ impl Orders {
     fn on_amended(&mut self, e: &OrderAmended, asked: Option<&Asked>, name: Option<Box<str>>) -> Option<Said> {
         // Before its command what was left to be done may have amended an order: an exit grows with what its entry trades.
         let is_it = |asked: &ChangeAsked| {
-            let is_told = asked.gives.is_none_or(|gives| name.as_deref() == Some(gives.as_str()));
-            (asked.kind, asked.client_order_id) == (Change::Replace, e.client_order_id) && is_told
+            let has_its_text = asked.gives.is_none_or(|gives| name.as_deref() == Some(gives.as_str()));
+            (asked.kind, asked.client_order_id) == (Change::Replace, e.client_order_id) && has_its_text
         };
         let asked = match asked {
             Some(Asked::Change(asked)) if is_it(asked) => Some(asked),
