@@ -92,6 +92,13 @@ pub(crate) struct Request {
     pub(crate) targets: BTreeMap<Target, Sent>,
 }
 
+impl Request {
+    /// Whether it wants one answer, and has it.
+    fn is_done(&self) -> bool {
+        self.asked.lasting() == Lasting::Once && self.targets.values().all(|sent| sent.state == State::Current)
+    }
+}
+
 impl Asked {
     /// Ids of requests differ within a type of message.
     pub(crate) fn name(&self) -> (&'static str, Box<str>) {
@@ -221,7 +228,8 @@ impl Connection {
                 State::Behind => continue,
                 State::Waiting | State::Current if !is_ready => continue,
                 State::Current if news == News::Nothing => continue,
-                State::Current if is_slow => {
+                // However much a client asks for at once, it comes as it is read.
+                State::Waiting | State::Current if is_slow => {
                     sent.state = State::Behind;
                     self.slow_since_ns.get_or_insert(now_ns);
                     continue;
@@ -233,17 +241,18 @@ impl Connection {
             sent.note(market, said_now.as_ref().and_then(|said| said.update));
             said.extend(said_now);
         }
-        let is_done = request.asked.lasting() == Lasting::Once && request.targets.values().all(|sent| sent.state == State::Current);
+        let is_done = request.is_done();
         for Said { msg_type, body, .. } in said {
             self.send(day_ns, msg_type, &body);
         }
         is_done
     }
 
-    /// Tells what waited for the client to read, as far as there is room.
-    pub(crate) fn catch_up(&mut self, day_ns: u64, catalog: &Catalog, markets: &BTreeMap<MarketKey, Market>) {
+    /// Tells what waited for the client to read, as far as there is room; returns the requests that are done.
+    pub(crate) fn catch_up(&mut self, day_ns: u64, catalog: &Catalog, markets: &BTreeMap<MarketKey, Market>) -> Vec<u64> {
+        let mut done = Vec::new();
         if self.slow_since_ns.is_none() || self.session.output().len() > OUTPUT_CONFLATES_BYTES / 4 {
-            return;
+            return done;
         }
         let version = self.version();
         let numbers: Vec<u64> = self.requests.keys().copied().collect();
@@ -257,7 +266,7 @@ impl Connection {
             };
             for target in targets {
                 if self.is_slow() {
-                    return;
+                    return done;
                 }
                 let Some(market) = markets.get(&target.key) else { continue };
                 let Some(request) = self.requests.get_mut(&no) else { continue };
@@ -270,8 +279,12 @@ impl Connection {
                     self.send(day_ns, msg_type, &body);
                 }
             }
+            if self.requests.get(&no).is_some_and(Request::is_done) {
+                done.push(no);
+            }
         }
         self.slow_since_ns = None;
+        done
     }
 }
 

@@ -12,7 +12,7 @@ use walras_wire::{
 };
 
 use crate::ids::{id_before, id_of, id_under, text_of};
-use crate::request::{Asked, Change, NewAsked};
+use crate::request::{Asked, Change, ChangeAsked, NewAsked};
 use crate::texts::Texts;
 
 /// Orders that are gone and remembered, for status requests and for messages that may have been sent before.
@@ -285,10 +285,27 @@ impl Orders {
         self.names.insert(asked.client_order_id, asked.cl_ord_id.clone());
     }
 
+    /// A new order has this number and this text. Orders that are gone may have had them: further texts of the one do not lead to the new
+    /// order, and the text does not lead to the other.
+    fn begin_again(&mut self, id: ClientOrderId, text: &str) {
+        let is_gone = |id: ClientOrderId| self.get(id).is_some_and(Order::is_gone);
+        let is_used_again = is_gone(id) && !self.is_being_replaced(id);
+        let is_of_another = self.texts.get(text).is_some_and(is_gone);
+        if is_used_again {
+            self.texts.forget(id);
+        }
+        if is_of_another {
+            self.texts.release(text);
+        }
+    }
+
     /// A command goes to the log: its names are known from here on, for requests that come before its report.
     pub(crate) fn expect(&mut self, asked: &Asked) {
         match asked {
-            Asked::New(asked) => self.name(asked),
+            Asked::New(asked) => {
+                self.begin_again(asked.client_order_id, &asked.cl_ord_id);
+                self.name(asked);
+            }
             Asked::Change(asked) if asked.kind == Change::Replace => {
                 let is_known = self.by_client.contains_key(&asked.client_order_id);
                 if is_known || self.replacing.len() < UNKNOWN_MAX {
@@ -388,6 +405,9 @@ impl Orders {
         };
         let expected = self.names.remove(&e.client_order_id);
         let text = text.or(expected).unwrap_or_else(|| text_of(e.client_order_id).into());
+        if !self.before.contains_key(&e.order_id) {
+            self.begin_again(e.client_order_id, &text);
+        }
         let mut order = Order::of(e, text, terms);
         if let Some(before) = self.before.remove(&e.order_id) {
             (order.cl_ord_id, order.later) = match before.first {
@@ -437,6 +457,15 @@ impl Orders {
     }
 
     fn on_amended(&mut self, e: &OrderAmended, asked: Option<&Asked>, name: Option<Box<str>>) -> Option<Said> {
+        // Before its command what was left to be done may have amended an order: an exit grows with what its entry trades.
+        let is_it = |asked: &ChangeAsked| {
+            let has_its_text = asked.gives.is_none_or(|gives| name.as_deref() == Some(gives.as_str()));
+            (asked.kind, asked.client_order_id) == (Change::Replace, e.client_order_id) && has_its_text
+        };
+        let asked = match asked {
+            Some(Asked::Change(asked)) if is_it(asked) => Some(asked),
+            _ => None,
+        };
         // The report of a replacement has the text that it gave; that of another amendment has the order's.
         let (name, given) = match name {
             Some(text) if id_of(&text) != e.client_order_id => (None, Some(text)),
@@ -444,13 +473,6 @@ impl Orders {
         };
         let names = (e.order_id, e.client_order_id, e.instrument);
         self.learn(names, name, Some(e.side), e.resting.open.max(SizeLots::ZERO));
-        // Before a cancel what was left to be done may have amended its order: an exit grows with what its entry trades.
-        let asked = match asked {
-            Some(Asked::Change(asked)) if (asked.kind, asked.client_order_id) == (Change::Replace, e.client_order_id) => {
-                Some(asked)
-            }
-            _ => None,
-        };
         if asked.is_some() {
             self.end_replace(e.client_order_id);
         }
@@ -653,7 +675,6 @@ mod tests {
     use walras_wire::{Priority, Resting};
 
     use super::*;
-    use crate::request::ChangeAsked;
     use crate::texts::ASKED_MAX;
 
     const AT: InstrumentId = InstrumentId(0);
@@ -697,6 +718,7 @@ mod tests {
             client_order_id: ClientOrderId(QUOTE),
             kind: Change::Replace,
             open: None,
+            gives: None,
         };
         let amended = OrderAmended {
             instrument: AT,
@@ -770,6 +792,7 @@ mod tests {
             client_order_id: ClientOrderId(QUOTE),
             kind: Change::Cancel,
             open: None,
+            gives: None,
         };
         let (cancel, (_, amended)) = (Asked::Change(Box::new(cancel)), replaced(2));
         let said = [amended, cancelled(QUOTE)].map(|event| {
@@ -779,6 +802,21 @@ mod tests {
         let of = |kind, cl_ord_id: &str| (kind, cl_ord_id.to_owned(), Some("1".to_owned()));
         assert_eq!(said, [of(ExecKind::Replaced, "1"), of(ExecKind::Cancelled, "c")]);
         assert_eq!(orders.texts.len(), 0);
+    }
+
+    /// Nor is a replace, which may be rejected after that.
+    #[test]
+    fn a_replace_is_answered_by_its_own_amendment() {
+        let mut orders = Orders::default();
+        orders.on_event(&accepted(QUOTE), None, None);
+        let (Asked::Change(change), amended) = replaced(2) else { panic!("it is a change") };
+        let gives = ClientOrderName::new("q2");
+        let asked = Asked::Change(Box::new(ChangeAsked { gives, ..*change }));
+        let mut said = |name: Option<ClientOrderName>| {
+            let Some(Said::Execution(said)) = orders.on_event(&amended, Some(&asked), name) else { panic!("it is said") };
+            said.cl_ord_id.to_string()
+        };
+        assert_eq!([said(None), said(gives)], ["1", "q2"]);
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub(crate) struct ChangeAsked {
     pub(crate) kind: Change,
     /// The new open size.
     pub(crate) open: Option<SizeLots>,
+    /// The text that the log has with it: the report of a replacement has it too.
+    pub(crate) gives: Option<ClientOrderName>,
 }
 
 /// Which change.
@@ -173,7 +175,14 @@ impl Requests<'_> {
         let (cl_ord_id, orig) = (text(tags::CL_ORD_ID), text(tags::ORIG_CL_ORD_ID));
         let version = self.catalog.version();
         let client_order_id = self.orders.id_of(orig, message.text(tags::ORDER_ID), version);
-        let mut asked = ChangeAsked { cl_ord_id: cl_ord_id.into(), orig_cl_ord_id: orig.into(), client_order_id, kind, open: None };
+        let mut asked = ChangeAsked {
+            cl_ord_id: cl_ord_id.into(),
+            orig_cl_ord_id: orig.into(),
+            client_order_id,
+            kind,
+            open: None,
+            gives: None,
+        };
         let listed = self.listed(message);
         let instrument = listed.as_ref().ok().map(|listed| listed.spec.instrument);
         let command = listed.and_then(|listed| {
@@ -185,7 +194,8 @@ impl Requests<'_> {
                     let amendment = self.amendment(message, listed, client_order_id)?;
                     asked.open = amendment.size;
                     let amend = AmendOrder { account: self.account, instrument, amendment };
-                    match replacement_under(cl_ord_id, version) {
+                    asked.gives = replacement_under(cl_ord_id, version);
+                    match asked.gives {
                         Some(name) => OrderCommand::AmendNamed(NamedAmend { amend, name }),
                         None => OrderCommand::Amend(amend),
                     }

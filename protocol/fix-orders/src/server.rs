@@ -34,14 +34,19 @@ const SIGNED_LOGON_NS_MAX: u64 = 5_000_000_000;
 /// Requests that may wait behind those on their way.
 const WAITING_MAX: usize = 4_096;
 
+/// Bytes of the questions among them, which are kept as they came.
+const QUESTION_BYTES_MAX: usize = 1 << 20;
+
 /// The most messages that the venue sends unasked, or in answer, for one of a client: a client that is silent for 2.4 heartbeats ends.
 const PASSING_PER_MESSAGE_MAX: u64 = 7;
 
 /// Where a session whose numbers are not known may go on at most.
 const UNKNOWN_FROM_MAX: u64 = 15 << 27;
 
-/// Numbers that a client may leave to other messages between two commands.
+/// Numbers that a client may leave to other messages, besides one before each command: so many at once, and one more each time that
+/// [`FILLED_NS`] passes. Each becomes an entry of the log, and is not charged.
 const FILLED_MAX: u64 = 16_384;
+const FILLED_NS: u64 = 10_000_000;
 
 /// A client that sends more orders than this beyond its rate, without one within it, is logged out.
 const THROTTLED_MAX: u32 = 256;
@@ -177,6 +182,10 @@ struct Open {
     unanswered: Unanswered,
     /// Number of the next command that goes to the log.
     submit_next: u64,
+    /// The number after that of the last command that came.
+    asked_next: u64,
+    /// When the numbers that were left out are made up for.
+    filled_ns: u64,
     report_next: u64,
     throttled: u32,
     /// When what was refused is sent again.
@@ -415,6 +424,8 @@ impl FixServer {
             orders,
             unanswered,
             submit_next: start.next.0,
+            asked_next: start.next.0,
+            filled_ns: now_ns,
             report_next: start.report_seq + 1,
             throttled: 0,
             again_ns: None,
@@ -446,11 +457,13 @@ impl FixServer {
     fn on_app(&mut self, now_ns: u64, message: Message, host: &mut impl Host) {
         let State::Open(open) = &mut self.state else { return };
         let seq = message.seq().unwrap_or(0);
-        if open.unanswered.len() >= WAITING_MAX + SESSION_WINDOW {
+        let question_bytes = open.unanswered.question_bytes() + message.bytes().len();
+        if open.unanswered.len() >= WAITING_MAX + SESSION_WINDOW || question_bytes > QUESTION_BYTES_MAX {
             return self.bye(ByeReason::WindowExceeded, "More requests wait than may: wait for their reports");
         }
         let is_resend = message.flag(tags::POSS_RESEND);
-        let is_known = || open.orders.find(message.text(tags::CL_ORD_ID).unwrap_or_default(), None).is_some();
+        let cl_ord_id = message.text(tags::CL_ORD_ID).unwrap_or_default();
+        let is_known = || open.orders.find(cl_ord_id, None).is_some() || open.unanswered.has_new(cl_ord_id);
         match message.msg_type() {
             b"H" => open.unanswered.push(Turn::Question(message)),
             // It came before, under another number: its sender asks what became of it.
@@ -469,10 +482,15 @@ impl FixServer {
 
     fn on_command(&mut self, now_ns: u64, seq: u64, message: &Message, host: &mut impl Host) {
         let State::Open(open) = &mut self.state else { return };
-        if seq - open.submit_next > FILLED_MAX {
-            let text = format!("More than {FILLED_MAX} numbers were left out: log on with ResetSeqNumFlag(141)=Y");
+        let filled = seq.saturating_sub(open.asked_next).saturating_sub(1);
+        let filled_ns = open.filled_ns.max(now_ns).saturating_add(filled.saturating_mul(FILLED_NS));
+        if filled_ns - now_ns > FILLED_MAX * FILLED_NS {
+            let text = format!(
+                "More numbers were left out than may be ({FILLED_MAX}, and 100 a second): log on with ResetSeqNumFlag(141)=Y"
+            );
             return self.bye(ByeReason::SessionSeqGap, &text);
         }
+        (open.asked_next, open.filled_ns) = (seq + 1, filled_ns);
         let requests = Requests { account: open.account, catalog: &self.catalog, orders: &open.orders };
         let Some(request) = requests.read(message) else { return };
         let mut numbered = Numbered { seq, command: request.command, asked: request.asked, text: request.text };

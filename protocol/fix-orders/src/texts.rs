@@ -89,6 +89,11 @@ impl Texts {
         }
     }
 
+    /// Another order has this text from now on, by its number.
+    pub(crate) fn release(&mut self, text: &str) {
+        self.by_text.remove(text);
+    }
+
     /// The order is not known any more.
     pub(crate) fn forget(&mut self, id: ClientOrderId) {
         let Some(OfOrder { now, asked }) = self.of_orders.remove(&id) else { return };

@@ -17,6 +17,15 @@ pub(crate) enum Turn {
     Question(Message),
 }
 
+impl Turn {
+    fn question_bytes(&self) -> usize {
+        match self {
+            Self::Command(_) => 0,
+            Self::Question(message) => message.bytes().len(),
+        }
+    }
+}
+
 /// A command with its number.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbered {
@@ -76,6 +85,8 @@ pub(crate) struct Unanswered {
     recent: VecDeque<Recent>,
     /// The entry of the last report.
     reported: LogIndex,
+    /// Bytes of the questions in `waiting`.
+    question_bytes: usize,
     /// An entry that was answered and whose reports have not begun to come, and how long a question waits for them.
     awaited: Option<(LogIndex, u64)>,
 }
@@ -92,8 +103,24 @@ impl Unanswered {
         self.sent.len()
     }
 
+    /// Bytes of the questions that wait.
+    pub(crate) fn question_bytes(&self) -> usize {
+        self.question_bytes
+    }
+
     pub(crate) fn push(&mut self, turn: Turn) {
+        self.question_bytes += turn.question_bytes();
         self.waiting.push_back(turn);
+    }
+
+    /// Whether an order with this ClOrdID waits, is on its way, or is in the log and not reported yet.
+    pub(crate) fn has_new(&self, cl_ord_id: &str) -> bool {
+        let is_it = |asked: &Asked| matches!(asked, Asked::New(asked) if *asked.cl_ord_id == *cl_ord_id);
+        let is_turn = |turn: &Turn| matches!(turn, Turn::Command(numbered) if is_it(&numbered.asked));
+        let mut unreported = self.recent.iter().rev().take_while(|recent| recent.log_index > self.reported);
+        self.waiting.iter().any(is_turn)
+            || self.sent.iter().any(|sent| is_it(&sent.numbered.asked))
+            || unreported.any(|recent| is_it(&recent.asked))
     }
 
     pub(crate) fn front(&self) -> Option<&Turn> {
@@ -101,7 +128,9 @@ impl Unanswered {
     }
 
     pub(crate) fn pop(&mut self) -> Option<Turn> {
-        self.waiting.pop_front()
+        let turn = self.waiting.pop_front()?;
+        self.question_bytes -= turn.question_bytes();
+        Some(turn)
     }
 
     pub(crate) fn is_sent(&mut self, numbered: Numbered) {

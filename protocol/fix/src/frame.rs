@@ -84,8 +84,12 @@ impl Framer {
             return if bytes.len() > bytes_max + 16 { Some(Frame::TooLong) } else { None };
         };
         let Some(sum_len) = bytes[sum..].iter().position(|byte| *byte == SOH) else {
-            // A checksum has three digits.
-            return if bytes.len() - sum > 8 { Some(self.skip_start()) } else { None };
+            if bytes.len() - sum <= 8 {
+                return None;
+            }
+            // A checksum has three digits. Each header before this field would be searched to here again, so they are skipped with it.
+            self.skip_to(self.start + sum);
+            return Some(Frame::Garbled);
         };
         let is_sound = sum == body_end + 3 && is_sum_of(&bytes[sum..sum + sum_len], &bytes[..body_end]);
         let frame = self.start..self.start + sum + sum_len + 1;
@@ -221,6 +225,21 @@ mod tests {
         assert!(framer.looked_at < 5 * crumbs, "{} bytes were looked at for {crumbs}", framer.looked_at);
         framer.push(b"\x0110=000\x01");
         assert_eq!(framer.next(1_000), Some(Frame::Garbled), "its end is found");
+        framer.push(&message("35=0|34=9|"));
+        assert!(matches!(framer.next(1_000), Some(Frame::Whole(_))));
+    }
+
+    #[test]
+    fn headers_before_a_checksum_that_does_not_end_are_searched_once() {
+        let mut framer = Framer::default();
+        let headers = "8=A\x019=1\x01".repeat(100);
+        framer.push(headers.as_bytes());
+        framer.push(b"10=123456789");
+        while let Some(frame) = framer.next(1_000) {
+            assert_eq!(frame, Frame::Garbled);
+        }
+        assert!(framer.looked_at <= 2 * headers.len(), "{} bytes were looked at for {}", framer.looked_at, headers.len());
+        framer.push(b"\x01");
         framer.push(&message("35=0|34=9|"));
         assert!(matches!(framer.next(1_000), Some(Frame::Whole(_))));
     }

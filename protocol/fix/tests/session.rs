@@ -316,6 +316,18 @@ fn heartbeats_a_test_request_and_then_the_end() {
 }
 
 #[test]
+fn a_logon_that_begins_the_numbers_again_may_set_another_heartbeat() {
+    let mut pair = Pair::logged_on(settings(), Record::default(), 1, "");
+    pair.said();
+    pair.hear(&format!("{}98=0|108=5|141=Y|", header("A", 1)));
+    assert_eq!(pair.said(), ["35=A|34=1|98=0|108=5|141=Y"]);
+    pair.session.on_time(NOW_NS + 5 * SECOND_NS);
+    assert_eq!(pair.said(), ["35=0|34=2"]);
+    pair.hear(&format!("{}98=0|108=0|141=Y|", header("A", 1)));
+    assert_eq!(pair.session.end(), Some(End::RulesBroken));
+}
+
+#[test]
 fn rules_may_be_eased() {
     for (user_tags, empty_values, body, is_taken) in [
         (Leniency::Rejected, Leniency::Allowed, "6000=x|", false),

@@ -447,7 +447,8 @@ impl MarketDataServer {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.session.consume(len);
         if matches!(connection.stage, Stage::Open(_)) && connection.slow_since_ns.is_some() {
-            connection.catch_up(day_ns, &self.catalog, &self.markets);
+            let done = connection.catch_up(day_ns, &self.catalog, &self.markets);
+            done.into_iter().for_each(|no| self.forget_request(id, no));
             self.settle(id);
         }
     }

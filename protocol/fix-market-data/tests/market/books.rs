@@ -169,3 +169,29 @@ fn a_slow_reader_gets_whole_books_and_no_more_than_it_reads() {
     assert_eq!(last.get(35), Some("5"));
     assert!(last.get(58).unwrap().contains("read faster"), "{last:?}");
 }
+
+#[test]
+fn much_that_is_asked_for_at_once_comes_as_it_is_read() {
+    const MARKETS: u32 = 8;
+    const REQUESTS: usize = 150;
+    let mut world = World::new(MARKETS);
+    for at in 0..MARKETS {
+        for price in 10..=190_i64 {
+            let side = if price < 100 { Side::Buy } else { Side::Sell };
+            world.order(at, u64::try_from(price).unwrap(), side, price, 1);
+        }
+    }
+    let mut client = world.connect(1, "FIX.4.4");
+    world.hear(&mut client);
+    for request in 0..REQUESTS {
+        world.send(&mut client, "V", &format!("262=r{request}|263=0|264=0|267=2|269=0|269=1|146=1|55=*|"));
+    }
+    let waiting = world.server.output(1).len();
+    assert!(waiting > 256 << 10 && waiting < 400 << 10, "{waiting} bytes wait");
+    let heard = world.hear(&mut client);
+    assert_eq!(heard.len(), REQUESTS * MARKETS as usize);
+    assert!(heard.iter().all(|message| message.get(35) == Some("W") && message.entries().len() == 181));
+    assert!(!world.server.is_over(1));
+    world.feed_new();
+    assert_eq!((world.needed(), world.server.counts()), (0, (1, 0)), "what asked once leaves nothing");
+}

@@ -224,6 +224,41 @@ fn a_replaced_order_is_called_the_same_at_another_replica_and_in_a_drop_copy() {
     }
 }
 
+/// A program begins its ClOrdIDs again each day. The day before, an order was replaced.
+#[test]
+fn a_name_that_is_used_again_leads_to_its_last_order() {
+    for fails_over in [false, true] {
+        let (mut world, mut clients) = one();
+        let cancel = "11=c|41=2|55=BTC/USD|54=2|38=0.001|";
+        send(&mut world, &mut clients, "D", &sell("1"));
+        send(&mut world, &mut clients, "G", &replace("1", "2", 30_001));
+        send(&mut world, &mut clients, "F", cancel);
+        assert_eq!((last(&clients), world.open_orders(0)), (["4", "c", "2"], 0));
+        for name in ["1", "2"] {
+            send(&mut world, &mut clients, "D", &sell(name));
+        }
+        if fails_over {
+            fail_over(&mut world, &mut clients);
+        }
+        send(&mut world, &mut clients, "F", cancel);
+        assert_eq!((last(&clients), world.open_orders(0)), (["4", "c", "2"], 1));
+        send(&mut world, &mut clients, "H", "11=1|55=BTC/USD|54=2|");
+        assert_eq!((last(&clients), clients[0].last().get(39)), (["I", "1", "-"], Some("0")));
+    }
+}
+
+/// Its order may be on its way yet.
+#[test]
+fn a_name_that_a_replace_gave_to_an_order_that_is_gone_can_be_used_at_once() {
+    let (mut world, mut clients) = one();
+    send(&mut world, &mut clients, "D", &sell("1"));
+    send(&mut world, &mut clients, "G", &replace("1", "2", 30_001));
+    send(&mut world, &mut clients, "F", "11=c|41=2|55=BTC/USD|54=2|38=0.001|");
+    clients[0].send(world.now_ns, "D", &sell("2"));
+    send(&mut world, &mut clients, "F", "11=d|41=2|55=BTC/USD|54=2|38=0.001|");
+    assert_eq!((last(&clients), world.open_orders(0)), (["4", "d", "2"], 0));
+}
+
 /// Reports that are told again have the ClOrdIDs of their time, although the replica knows later ones.
 #[test]
 fn reports_of_replaces_that_were_lost_come_again_as_they_were() {

@@ -286,18 +286,73 @@ fn a_refused_change_is_no_rejected_order_at_another_replica() {
     assert_eq!((clients[0].executions().count(), world.open_orders(0)), (1, 1));
 }
 
+/// A message that may have been sent before, under another number.
+fn may_come_again(world: &World, client: &mut Client, body: &str) {
+    let seq = client.next_out;
+    client.next_out += 1;
+    let bytes = client.message("D", seq, "97=Y|", &format!("{body}60={}|", crate::client::stamp(world.now_ns)));
+    client.output.extend(bytes);
+}
+
 #[test]
 fn an_order_that_may_have_come_before_is_not_taken_twice() {
     let (mut world, mut clients) = one(true);
     clients[0].send(world.now_ns, "D", &order(1));
     world.settle(&mut clients);
-    let body = order(1);
-    let seq = clients[0].next_out;
-    clients[0].next_out += 1;
-    let bytes = clients[0].message("D", seq, "97=Y|", &format!("{body}60={}|", crate::client::stamp(world.now_ns)));
-    clients[0].output.extend(bytes);
+    may_come_again(&world, &mut clients[0], &order(1));
     world.settle(&mut clients);
     assert_eq!((clients[0].last().text(150), clients[0].last().text(39), world.open_orders(0)), ("I", "0", 1));
+}
+
+/// The first one is on its way when the second one comes, and gone when that would enter.
+#[test]
+fn an_order_that_may_be_on_its_way_is_not_taken_twice() {
+    let (mut world, mut clients) = one(true);
+    clients.push(Client::new("BOB", "WALRAS", &password(1)));
+    world.connect(1, &mut clients[1], 0, "");
+    world.settle(&mut clients);
+    clients[1].send(world.now_ns, "D", "11=b|55=BTC/USD|54=1|38=0.002|40=2|44=30000|59=1|");
+    world.settle(&mut clients);
+    let taker = "11=a|55=BTC/USD|54=2|38=0.001|40=2|44=30000|59=3|";
+    clients[0].send(world.now_ns, "D", taker);
+    may_come_again(&world, &mut clients[0], taker);
+    world.settle(&mut clients);
+    assert_eq!((clients[0].last().text(150), clients[0].last().text(39), world.position(0)), ("I", "2", -1));
+}
+
+/// Numbers of no command take entries of the log all the same, for which no rate is checked.
+#[test]
+fn who_leaves_out_numbers_again_and_again_is_logged_out() {
+    let (mut world, mut clients) = one(true);
+    for round in 0..20 {
+        let seq = clients[0].next_out;
+        clients[0].next_out += 1_000;
+        let fill = clients[0].message("4", seq, "", &format!("123=Y|36={}|", seq + 1_000));
+        clients[0].output.extend(fill);
+        clients[0].send(world.now_ns, "D", &order(round));
+        world.settle(&mut clients);
+        if !clients[0].is_logged_on {
+            break;
+        }
+    }
+    assert!(clients[0].logouts.iter().any(|text| text.contains("left out")), "{:?}", clients[0].logouts);
+    assert!(world.commands.len() > 15_000 && world.commands.len() < 17_000, "{} entries", world.commands.len());
+}
+
+#[test]
+fn questions_that_wait_are_bounded_by_their_bytes() {
+    let (mut world, mut clients) = one(true);
+    world.is_full = true;
+    clients[0].send(world.now_ns, "D", &order(1));
+    for _ in 0..100 {
+        clients[0].send(world.now_ns, "H", &format!("11=A1|55=BTC/USD|54=2|5000={}|", "x".repeat(12_000)));
+    }
+    let bytes = std::mem::take(&mut clients[0].output);
+    world.receive(0, &bytes);
+    assert!(world.is_over(0));
+    let output = world.output(0);
+    clients[0].on_bytes(world.now_ns, &output);
+    assert!(clients[0].logouts.iter().any(|text| text.contains("More requests wait")), "{:?}", clients[0].logouts);
 }
 
 /// Also where nothing more comes of the client, a replica has something to do only after each pause.

@@ -52,7 +52,6 @@ impl Session {
 
     /// Follows up on a logon that the host has accepted.
     pub(super) fn on_accepted(&mut self, now_ns: u64, logon: &LogonRequest) {
-        let (secs_min, secs_max) = self.settings.heart_bt_secs;
         let secs = logon.message.count(tags::HEART_BT_INT).unwrap_or(0);
         let resets = logon.resets || self.settings.resets_on_logon;
         let open = self.open();
@@ -61,8 +60,7 @@ impl Session {
         }
         open.heart_bt_ns = secs.saturating_mul(1_000_000_000);
         let (expected, next_out) = (open.record.next_in, open.record.next_out);
-        if !(secs_min..=secs_max).contains(&secs) {
-            let text = format!("HeartBtInt(108) must be {secs_min} to {secs_max} seconds");
+        if let Some(text) = self.heart_bt_fault(secs) {
             return self.break_off_at_logon(now_ns, logon, &text);
         }
         if logon.resets && logon.seq != 1 {
@@ -91,6 +89,13 @@ impl Session {
         if !in_order {
             self.keep_early(logon.seq, logon.message.clone());
         }
+    }
+
+    /// What is wrong with a HeartBtInt(108).
+    fn heart_bt_fault(&self, secs: u64) -> Option<String> {
+        let (secs_min, secs_max) = self.settings.heart_bt_secs;
+        let is_right = (secs_min..=secs_max).contains(&secs);
+        (!is_right).then(|| format!("HeartBtInt(108) must be {secs_min} to {secs_max} seconds"))
     }
 
     /// A message of a session that is logged on.
@@ -352,7 +357,11 @@ impl Session {
             return;
         }
         let secs = message.count(tags::HEART_BT_INT).unwrap_or(0);
+        if let Some(text) = self.heart_bt_fault(secs) {
+            return self.break_off(now_ns, &text);
+        }
         let open = self.open();
+        open.heart_bt_ns = secs.saturating_mul(1_000_000_000);
         open.record = super::Record::at(2, 1);
         open.early.clear();
         open.early_bytes = 0;
