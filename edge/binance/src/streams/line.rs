@@ -78,7 +78,8 @@ impl Line {
                 match message {
                     Message::Text(text) => Ok(Heard::Text(text)),
                     Message::Binary(_) => Err(End::Close(1008, "send text frames, one JSON object each")),
-                    Message::Ping(_) | Message::Pong(_) => Ok(Heard::Nothing),
+                    Message::Ping(_) => self.answer_ping().await.map(|()| Heard::Nothing),
+                    Message::Pong(_) => Ok(Heard::Nothing),
                     Message::Close(_) => Err(End::Gone),
                 }
             }
@@ -100,6 +101,16 @@ impl Line {
         }
         self.unanswered += 1;
         self.in_time(Message::Ping(Vec::new().into())).await
+    }
+
+    /// Sends the answer to a ping, which the library has queued. The library would queue one for each ping of a client that reads none of
+    /// them; nothing more is read from it meanwhile.
+    async fn answer_ping(&mut self) -> Result<(), End> {
+        let patience = Duration::from_millis(self.app.config.websocket.write_timeout_ms);
+        match timeout(patience, self.socket.flush()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
     }
 
     async fn in_time(&mut self, message: Message) -> Result<(), End> {
