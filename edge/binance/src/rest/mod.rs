@@ -93,7 +93,7 @@ fn weight(method: &Method, path: &str, query: &str) -> u32 {
         (_, "ticker" | "ticker/tradingDay") => weights::of_window(symbols()),
         (_, "ticker/price" | "ticker/bookTicker") => weights::of_prices(has("symbol")),
         // What answers one answers the other.
-        (&Method::GET | &Method::HEAD, "order") => 4,
+        (&Method::GET | &Method::HEAD, "order" | "orderList") => 4,
         (&Method::GET | &Method::HEAD, "openOrders") if has("symbol") => 6,
         (&Method::GET | &Method::HEAD, "openOrders") => 80,
         (_, "myTrades") => weights::of_own_trades(has("orderId")),
@@ -191,6 +191,7 @@ mod tests {
             (50, 50, 8)
         );
         assert_eq!((weight(&Method::HEAD, "/api/v3/openOrders", ""), weight(&Method::DELETE, "/api/v3/openOrders", "")), (80, 1));
+        assert_eq!((of("orderList", "orderListId=1"), weight(&Method::DELETE, "/api/v3/orderList", "")), (4, 1));
         for path in ["order", "openOrders", "orderList"] {
             assert_eq!(allowance(&Method::DELETE, &format!("/api/v3/{path}")), Allowance::Cancels, "{path}");
         }
