@@ -118,11 +118,10 @@ impl Session {
         loop {
             let done = match self.line.next().await {
                 Ok(Heard::Text(text)) => self.on_text(&text).await,
-                Ok(Heard::Out(Out::UserEnded(name))) => {
-                    self.users.remove(&*name);
-                    Ok(())
+                Ok(Heard::Out(out)) => {
+                    let sent = self.line.send_all(out, written).await;
+                    sent.map(|ended| ended.iter().for_each(|name| UserStream::forget(&mut self.users, name)))
                 }
-                Ok(Heard::Out(out)) => self.line.send_all(out, written).await,
                 Ok(Heard::Nothing) => Ok(()),
                 Err(end) => Err(end),
             };

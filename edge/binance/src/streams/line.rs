@@ -126,12 +126,15 @@ impl Line {
         self.in_time(Message::Text(text.into())).await
     }
 
-    /// Sends this and what waits behind it, in one write as far as that goes.
-    pub(crate) async fn send_all(&mut self, first: Out, text: impl Fn(Out) -> Option<String>) -> Result<(), End> {
+    /// Sends this and what waits behind it, in one write as far as that goes. Returns the accounts' streams that have ended.
+    pub(crate) async fn send_all(&mut self, first: Out, text: impl Fn(Out) -> Option<String>) -> Result<Vec<Arc<str>>, End> {
         let patience = Duration::from_millis(self.app.config.websocket.write_timeout_ms);
-        let (mut next, mut bytes) = (Some(first), 0);
+        let (mut next, mut bytes, mut ended) = (Some(first), 0, Vec::new());
         let sent = timeout(patience, async {
             while let Some(out) = next.take() {
+                if let Out::UserEnded(name) = &out {
+                    ended.push(Arc::clone(name));
+                }
                 if let Some(text) = text(out) {
                     bytes += text.len();
                     self.socket.feed(Message::Text(text.into())).await?;
@@ -140,8 +143,9 @@ impl Line {
             }
             self.socket.flush().await
         });
-        match sent.await {
-            Ok(Ok(())) => Ok(()),
+        let sent = sent.await;
+        match sent {
+            Ok(Ok(())) => Ok(ended),
             Ok(Err(_)) | Err(_) => Err(End::Gone),
         }
     }

@@ -96,13 +96,10 @@ impl Session {
         loop {
             let done = match self.line.next().await {
                 Ok(Heard::Text(text)) => self.on_text(&text).await,
-                Ok(Heard::Out(Out::UserEnded(name))) => {
-                    self.users.remove(&*name);
-                    Ok(())
-                }
                 Ok(Heard::Out(out)) => {
                     let (form, streams) = (self.form, &self.streams);
-                    self.line.send_all(out, |out| written(form, streams, out)).await
+                    let sent = self.line.send_all(out, |out| written(form, streams, out)).await;
+                    sent.map(|ended| ended.iter().for_each(|name| UserStream::forget(&mut self.users, name)))
                 }
                 Ok(Heard::Nothing) => Ok(()),
                 Err(end) => Err(end),
