@@ -154,10 +154,10 @@ pub(crate) fn described(id: u64, contingency: &str, name: &str, symbol: &str, ti
 /// The open lists of an account: each with its instrument and its two orders, the earlier one first.
 async fn open_pairs(app: &App, account: AccountId) -> Result<Vec<(InstrumentId, [report::Order; 2])>, Error> {
     let open = orders::open_orders(app, account, None).await?;
-    let of = |id: OrderId| open.iter().find(|(_, order)| order.order_id == id).map(|(_, order)| order.clone());
+    let by_id: BTreeMap<OrderId, &report::Order> = open.iter().map(|(_, order)| (order.order_id, order)).collect();
     let pair = |(instrument, later): &(InstrumentId, report::Order)| {
-        let earlier = later.linked.filter(|other| *other < later.order_id)?;
-        Some((*instrument, [of(earlier)?, later.clone()]))
+        let earlier = by_id.get(&later.linked.filter(|other| *other < later.order_id)?)?;
+        Some((*instrument, [(*earlier).clone(), later.clone()]))
     };
     Ok(open.iter().filter_map(pair).collect())
 }

@@ -1,5 +1,7 @@
 //! What a participant does with orders: parameters into commands, and what came of these.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use walras_archive::RecordKind;
 use walras_engine::DepthLevel;
@@ -12,7 +14,9 @@ use walras_types::{
     AccountId, Amount, Display, InstrumentId, LogIndex, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade, Side,
     SizeLots, TimeInForce, Trail,
 };
-use walras_wire::{CancelOrder, Command, Event, Link, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand, OrderEvent};
+use walras_wire::{
+    CancelOrder, Command, Event, Link, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCancelled, OrderCommand, OrderEvent,
+};
 
 use crate::app::App;
 use crate::client_ids;
@@ -508,15 +512,23 @@ fn cancellation(
 
 /// Notes on an order that was read before how a command ended it.
 pub(crate) fn close(order: &mut Order, outcome: &Outcome) {
-    for event in &outcome.events {
-        if let Event::Order(OrderEvent::Cancelled(e)) = event
-            && e.order_id == order.order_id
-        {
-            // What traded since it was read is gone from what was open.
-            order.filled = order.size.saturating_sub(e.open);
-            order.status = cancel_status(e.reason);
-        }
+    if let Some(end) = ends(outcome).find(|end| end.order_id == order.order_id) {
+        close_by(order, end);
     }
+}
+
+/// The orders that a command ended.
+fn ends(outcome: &Outcome) -> impl Iterator<Item = &OrderCancelled> {
+    outcome.events.iter().filter_map(|event| match event {
+        Event::Order(OrderEvent::Cancelled(end)) => Some(end),
+        _ => None,
+    })
+}
+
+fn close_by(order: &mut Order, end: &OrderCancelled) {
+    // What traded since it was read is gone from what was open.
+    order.filled = order.size.saturating_sub(end.open);
+    order.status = cancel_status(end.reason);
 }
 
 /// Cancels all open orders of an instrument.
@@ -538,15 +550,14 @@ pub(crate) async fn cancel_all(
     if let Some(reason) = outcome.rejected() {
         return Err(Error::of(Asked::Cancel, reason));
     }
-    let ended = |id: OrderId| {
-        let is_it = |event: &Event| matches!(event, Event::Order(OrderEvent::Cancelled(e)) if e.order_id == id);
-        outcome.events.iter().any(is_it)
-    };
+    // By id: there may be ten thousand of each.
+    let ended: BTreeMap<OrderId, &OrderCancelled> = ends(&outcome).map(|end| (end.order_id, end)).collect();
     let one = |(_, mut order): (InstrumentId, Order)| {
-        close(&mut order, &outcome);
-        report::cancelled(outcome.time, &order, symbol, scale, &order.called.to_string())
+        let end = ended.get(&order.order_id)?;
+        close_by(&mut order, end);
+        Some(report::cancelled(outcome.time, &order, symbol, scale, &order.called.to_string()))
     };
-    Ok(open.into_iter().filter(|(_, order)| ended(order.order_id)).map(one).collect::<Vec<_>>().into())
+    Ok(open.into_iter().filter_map(one).collect::<Vec<_>>().into())
 }
 
 /// All open orders of an account, or those of an instrument, as far as one answer goes.

@@ -101,9 +101,14 @@ impl Params {
         }
     }
 
-    /// Whether it was sent; it need not be read.
+    /// A parameter as it was sent; it need not be read.
+    pub(crate) fn sent(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|param| param.name == name).map(|param| param.value.as_str())
+    }
+
+    /// Whether it was sent.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|param| param.name == name)
+        self.sent(name).is_some()
     }
 
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Error> {
@@ -207,7 +212,7 @@ pub(crate) fn quantity(name: &str, error: QuantityError) -> Error {
 }
 
 /// A text of a query or a form: percent-encoded, with `+` for a space.
-fn decoded(text: &str) -> Result<String, Error> {
+pub(crate) fn decoded(text: &str) -> Result<String, Error> {
     let illegal = || Error::new(-1100, "Illegal characters found in a parameter.");
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -19,9 +19,9 @@ const MINUTE_MS: u64 = 60_000;
 const TEN_SECONDS_MS: u64 = 10_000;
 const DAY_MS: u64 = 86_400_000;
 
-/// How many symbols a request is about; `None` for all. A list is counted as it was sent: in JSON, percent-encoded or not.
+/// How many symbols a request is about; `None` for all. A list is JSON.
 pub(crate) fn symbols(has_one: bool, list: Option<&str>) -> Option<usize> {
-    if has_one { Some(1) } else { list.map(|list| 1 + list.to_ascii_lowercase().replace("%2c", ",").matches(',').count()) }
+    if has_one { Some(1) } else { list.map(|list| 1 + list.matches(',').count()) }
 }
 
 /// Weight of a snapshot of a book, by the limit that was sent.

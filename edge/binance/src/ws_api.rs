@@ -118,11 +118,10 @@ impl Session {
         loop {
             let done = match self.line.next().await {
                 Ok(Heard::Text(text)) => self.on_text(&text).await,
-                Ok(Heard::Out(Out::UserEnded(name))) => {
-                    self.users.remove(&*name);
-                    Ok(())
+                Ok(Heard::Out(out)) => {
+                    let sent = self.line.send_all(out, written).await;
+                    sent.map(|ended| ended.iter().for_each(|name| UserStream::forget(&mut self.users, name)))
                 }
-                Ok(Heard::Out(out)) => self.line.send_all(out, written).await,
                 Ok(Heard::Nothing) => Ok(()),
                 Err(end) => Err(end),
             };
@@ -165,8 +164,10 @@ impl Session {
     async fn counted(&mut self, method: &str, raw: &BTreeMap<String, &RawValue>) -> Result<Value, Error> {
         let is_cancel = matches!(method, "order.cancel" | "openOrders.cancelAll" | "orderList.cancel");
         let from = if is_cancel { Allowance::Cancels } else { Allowance::Requests };
-        self.line.admit(from, weight(method, raw))?;
-        let params = params(raw)?;
+        // Of the parameters as they are read: as they are written, what is much may look like little.
+        let params = params(raw);
+        self.line.admit(from, params.as_ref().map_or(1, |params| weight(method, params)))?;
+        let params = params?;
         params.flag("returnRateLimits")?;
         let later = Instant::now() + STAMP_UNIT;
         let is_alike = params.has("signature")
@@ -447,14 +448,14 @@ fn number(name: &str) -> u64 {
 }
 
 /// Weight of a request, as the dialect has it.
-fn weight(method: &str, raw: &BTreeMap<String, &RawValue>) -> u32 {
-    let (text, has) = (|name: &str| raw.get(name).map(|value| value.get().trim_matches('"')), |name: &str| raw.contains_key(name));
-    let symbols = || weights::symbols(has("symbol"), text("symbols"));
+fn weight(method: &str, params: &Params) -> u32 {
+    let has = |name: &str| params.has(name);
+    let symbols = || weights::symbols(has("symbol"), params.sent("symbols"));
     match method {
         "exchangeInfo" | "account.status" | "account.commission" | "allOrders" | "allOrderLists" => 20,
         "account.rateLimits.orders" | "myFilters" => 40,
         "myTrades" => weights::of_own_trades(has("orderId")),
-        "depth" => weights::of_depth(text("limit")),
+        "depth" => weights::of_depth(params.sent("limit")),
         "trades.recent" | "trades.historical" => 25,
         "trades.aggregate" | "order.status" | "order.amend.keepPriority" | "orderList.status" => 4,
         "ticker.24hr" => weights::of_day(symbols()),
@@ -483,11 +484,14 @@ mod tests {
 
     #[test]
     fn weights_are_those_of_the_dialect() {
-        let of = |method: &str, params: &str| weight(method, &serde_json::from_str(params).unwrap());
+        let of = |method: &str, sent: &str| weight(method, &params(&serde_json::from_str(sent).unwrap()).unwrap());
         assert_eq!((of("ticker", r#"{"symbol": "A"}"#), of("ticker", r#"{"symbols": ["A", "B"]}"#)), (4, 8));
         assert_eq!((of("ticker.24hr", "{}"), of("ticker.24hr", r#"{"symbols": ["A"]}"#), of("ticker.price", "{}")), (80, 2, 4));
         assert_eq!((of("depth", "{}"), of("depth", r#"{"limit": 1000}"#), of("myTrades", r#"{"orderId": 1}"#)), (5, 50, 5));
         assert_eq!((of("openOrders.status", "{}"), of("openOrders.status", r#"{"symbol": "A"}"#)), (80, 6));
         assert_eq!((of("order.amend.keepPriority", "{}"), of("ping", "{}")), (4, 1));
+        // However they are written.
+        assert_eq!((of("depth", r#"{"limit": "\u0031000"}"#), of("ticker", r#"{"symbols": "[\"A\"\u002c\"B\"]"}"#)), (50, 8));
+        assert_eq!((of("ticker.24hr", r#"{"symbol": null}"#), of("openOrders.status", r#"{"symbol": null}"#)), (80, 80));
     }
 }

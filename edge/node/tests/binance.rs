@@ -638,6 +638,11 @@ fn a_revoked_key_ends_its_accounts_stream() {
     operator.signed("DELETE", &format!("/v1/admin/keys/{}", venue.key.key_id()), None).unwrap();
     let ended = until_some("the stream says that it ends", || heard(&mut stream).filter(|said| said["e"] == "listenKeyExpired"));
     assert_eq!(ended["listenKey"], opened["listenKey"]);
+    let listing = json!({"method": "LIST_SUBSCRIPTIONS", "id": 1}).to_string();
+    until_some("the connection has no streams", || {
+        stream.send(Message::text(listing.as_str())).unwrap();
+        heard(&mut stream).filter(|said| said["result"] == json!([]))
+    });
     let (status, refused) = order();
     assert_eq!((status, &refused["code"]), (401, &json!(-2015)), "{refused}");
     // What everybody may read goes on.

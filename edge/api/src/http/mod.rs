@@ -249,10 +249,21 @@ pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
         .with_state(app)
 }
 
-/// From which allowance of its address a request is paid.
+/// From which allowance of its address a request is paid. The dead man's switch is one for cancels, as for a key: an address from which too
+/// much is sent must not have it fire.
 fn allowance(request: &Request) -> Allowance {
-    let is_cancel = request.method() == Method::DELETE && request.uri().path().starts_with("/v1/orders");
+    let path = request.uri().path();
+    let is_cancel = match *request.method() {
+        Method::DELETE => path.starts_with("/v1/orders"),
+        Method::POST => path == "/v1/cancel-after",
+        _ => false,
+    };
     if is_cancel { Allowance::Cancels } else { Allowance::Requests }
+}
+
+/// Whether it asks for something to read. What answers GET answers HEAD, too, and says how long the answer is.
+fn is_read(request: &Request) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
 }
 
 /// Counts a request against its address and ends it when it takes too long.
@@ -279,10 +290,13 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
 const PUBLIC: [&str; 8] =
     ["/v1/instruments", "/v1/batches", "/v1/history", "/v1/status", "/v1/cluster", "/v1/fair-access", "/v1/latency", "/metrics"];
 
+fn is_public(request: &Request) -> bool {
+    is_read(request) && PUBLIC.iter().any(|open| request.uri().path().starts_with(open))
+}
+
 /// Where market data is held, an answer that shows it waits as long: what it shows was made by now, and may be known by then.
 async fn hold_public(State(app): State<App>, request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    let is_public = PUBLIC.iter().any(|open| path.starts_with(open)) && request.method() == Method::GET;
+    let is_public = is_public(&request);
     let response = next.run(request).await;
     let wait = app.venue.public_in();
     if is_public && !wait.is_zero() {
@@ -310,4 +324,36 @@ async fn security_headers(request: Request, next: Next) -> Response {
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn request(method: Method, path: &str) -> Request {
+        Request::builder().method(method).uri(path).body(Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn how_long_an_answer_is_says_something_of_it_too() {
+        let is_held = |method, path| is_public(&request(method, path));
+        assert!(is_held(Method::GET, "/v1/instruments/BTC-USD/trades") && is_held(Method::HEAD, "/v1/instruments/BTC-USD/trades"));
+        assert!(!is_held(Method::POST, "/v1/batches/b/transactions") && !is_held(Method::GET, "/v1/orders"));
+    }
+
+    #[test]
+    fn cancels_and_the_dead_mans_switch_have_an_allowance_of_their_own() {
+        for (method, path, from) in [
+            (Method::DELETE, "/v1/orders", Allowance::Cancels),
+            (Method::DELETE, "/v1/orders/BTC-USD/7", Allowance::Cancels),
+            (Method::POST, "/v1/cancel-after", Allowance::Cancels),
+            (Method::GET, "/v1/cancel-after", Allowance::Requests),
+            (Method::POST, "/v1/orders", Allowance::Requests),
+            (Method::DELETE, "/v1/admin/keys/k", Allowance::Requests),
+        ] {
+            assert_eq!(allowance(&request(method, path)), from, "{path}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::runtime::Handle;
@@ -15,7 +15,7 @@ use tracing::error;
 use walras_access::Refusal;
 use walras_types::RejectReason;
 
-use super::{ApiError, history};
+use super::{ApiError, history, is_read};
 
 /// Where answers may hold very many entries.
 const LISTS: [&str; 10] = [
@@ -33,7 +33,7 @@ const LISTS: [&str; 10] = [
 
 fn is_list(request: &Request) -> bool {
     let path = request.uri().path();
-    request.method() == Method::GET && LISTS.iter().any(|list| path.starts_with(list))
+    is_read(request) && LISTS.iter().any(|list| path.starts_with(list))
 }
 
 /// Where such answers are made, and how long one may take.
@@ -81,6 +81,7 @@ mod tests {
     use std::io::Read;
 
     use axum::Router;
+    use axum::http::Method;
     use axum::routing::get;
     use tower::ServiceExt;
     use tower_http::compression::CompressionLayer;
@@ -143,5 +144,7 @@ mod tests {
         assert_eq!(made_by(Method::GET, "/v1/instruments/BTC-USD/book"), "readers");
         assert_eq!(made_by(Method::POST, "/v1/orders"), "requests");
         assert_eq!(made_by(Method::GET, "/v1/status"), "requests");
+        let head = Request::builder().method(Method::HEAD).uri("/v1/orders").body(Body::empty()).unwrap();
+        assert!(is_list(&head), "it is made like the answer whose length it says");
     }
 }

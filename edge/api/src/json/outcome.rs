@@ -1,9 +1,11 @@
 //! What came of a participant's command, from the events that it caused.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use walras_gateway::ClientOrder;
 use walras_ports::{Catalog, InstrumentScale, Outcome};
-use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderId, RejectReason, SizeLots};
+use walras_types::{AccountId, ClientOrderId, ClientOrderName, InstrumentId, OrderId, RejectReason, SizeLots};
 use walras_wire::{Event, OrderEvent};
 
 use super::names;
@@ -110,6 +112,8 @@ pub fn mass_cancel(outcome: &Outcome, account: AccountId, catalog: &Catalog) -> 
     if let Some(reason) = outcome.rejected() {
         return Err(reason);
     }
+    // By id: an account may have very many orders.
+    let names: BTreeMap<OrderId, ClientOrderName> = outcome.names.iter().copied().collect();
     let cancelled: Vec<Value> = outcome
         .events
         .iter()
@@ -117,7 +121,7 @@ pub fn mass_cancel(outcome: &Outcome, account: AccountId, catalog: &Catalog) -> 
             Event::Order(OrderEvent::Cancelled(e)) if e.account == account => Some(json!({
                 "instrument": catalog.instrument(e.instrument)?.spec.symbol.as_str(),
                 "order_id": e.order_id.0.to_string(),
-                "client_order_id": called(outcome, Some(e.order_id), e.client_order_id.into()),
+                "client_order_id": ClientOrder::of(e.client_order_id, names.get(&e.order_id).copied()).to_string(),
             })),
             _ => None,
         })

@@ -190,7 +190,8 @@ impl Session {
                     Some(Ok(Message::Binary(_))) => {
                         self.refuse(None, &Refusal::new(RejectReason::Malformed, "send text frames, one JSON object each")).await
                     }
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+                    Some(Ok(Message::Ping(_))) => self.answer_ping().await,
+                    Some(Ok(Message::Pong(_))) => Ok(()),
                     Some(Ok(Message::Close(_))) | None => Err(End::Gone),
                     Some(Err(e)) => Err(too_big(&e)),
                 },
@@ -262,6 +263,15 @@ impl Session {
     async fn send(&mut self, message: &Value) -> Result<(), End> {
         let frame = Message::Text(message.to_string().into());
         match timeout(self.write_timeout, self.socket.send(frame)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
+    /// Sends the answer to a ping, which the library has queued. The library would queue one for each ping of a client that reads none of
+    /// them; nothing more is read from it meanwhile.
+    async fn answer_ping(&mut self) -> Result<(), End> {
+        match timeout(self.write_timeout, self.socket.flush()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(End::Gone),
         }

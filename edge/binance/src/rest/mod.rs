@@ -23,6 +23,7 @@ use walras_types::RejectReason;
 use crate::app::App;
 use crate::error::{Error, put_number};
 use crate::limits::STAMP_UNIT;
+use crate::params::decoded;
 use crate::{streams, weights, ws_api};
 
 /// The whole facade.
@@ -73,26 +74,28 @@ pub fn router(app: App) -> Router {
         .with_state(app)
 }
 
-/// Weight of a request, as the dialect has it.
+/// Weight of a request, as the dialect has it. Parameters count as they are read, whatever was percent-encoded.
 fn weight(method: &Method, path: &str, query: &str) -> u32 {
     let text = |name: &str| {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+        let value = pairs.find(|(known, _)| decoded(known).is_ok_and(|known| known == name)).map(|(_, value)| value)?;
+        decoded(value).ok()
     };
     let has = |name: &str| text(name).is_some();
-    let symbols = || weights::symbols(has("symbol"), text("symbols"));
+    let symbols = || weights::symbols(has("symbol"), text("symbols").as_deref());
     match (method, path.strip_prefix("/api/v3/").unwrap_or_default()) {
         (_, "exchangeInfo" | "account" | "allOrders" | "account/commission" | "allOrderList") => 20,
-        (_, "depth") => weights::of_depth(text("limit")),
+        (_, "depth") => weights::of_depth(text("limit").as_deref()),
         (_, "trades" | "historicalTrades") => 25,
         (_, "aggTrades" | "order/amend/keepPriority") => 4,
         (_, "klines" | "uiKlines" | "avgPrice" | "userDataStream") => 2,
         (_, "ticker/24hr") => weights::of_day(symbols()),
         (_, "ticker" | "ticker/tradingDay") => weights::of_window(symbols()),
         (_, "ticker/price" | "ticker/bookTicker") => weights::of_prices(has("symbol")),
-        (&Method::GET, "order") => 4,
-        (&Method::GET, "openOrders") if has("symbol") => 6,
-        (&Method::GET, "openOrders") => 80,
+        // What answers one answers the other.
+        (&Method::GET | &Method::HEAD, "order" | "orderList") => 4,
+        (&Method::GET | &Method::HEAD, "openOrders") if has("symbol") => 6,
+        (&Method::GET | &Method::HEAD, "openOrders") => 80,
         (_, "myTrades") => weights::of_own_trades(has("orderId")),
         (_, "rateLimit/order" | "myFilters") => 40,
         (_, "openOrderList") => 6,
@@ -102,7 +105,7 @@ fn weight(method: &Method, path: &str, query: &str) -> u32 {
 
 /// From which allowance of its address a request is paid.
 fn allowance(method: &Method, path: &str) -> Allowance {
-    let is_cancel = *method == Method::DELETE && matches!(path, "/api/v3/order" | "/api/v3/openOrders");
+    let is_cancel = *method == Method::DELETE && matches!(path, "/api/v3/order" | "/api/v3/openOrders" | "/api/v3/orderList");
     if is_cancel { Allowance::Cancels } else { Allowance::Requests }
 }
 
@@ -183,7 +186,15 @@ mod tests {
         assert_eq!((of("ticker/24hr", &many(20)), of("ticker/24hr", &many(21)), of("ticker/24hr", &many(101))), (2, 40, 80));
         assert_eq!((of("ticker", "symbol=A&windowSize=7d"), of("ticker", &many(3)), of("ticker", &many(51))), (4, 12, 200));
         assert_eq!((of("ticker/tradingDay", "symbols=[%22A%22,%22B%22]"), of("ticker/price", "")), (8, 4));
-        assert_eq!(allowance(&Method::DELETE, "/api/v3/order"), Allowance::Cancels);
+        assert_eq!(
+            (of("depth", "limit=%31000"), of("depth", "%6cimit=1000"), of("ticker", "symbols=[%22A%22%2c%22B%22]")),
+            (50, 50, 8)
+        );
+        assert_eq!((weight(&Method::HEAD, "/api/v3/openOrders", ""), weight(&Method::DELETE, "/api/v3/openOrders", "")), (80, 1));
+        assert_eq!((of("orderList", "orderListId=1"), weight(&Method::DELETE, "/api/v3/orderList", "")), (4, 1));
+        for path in ["order", "openOrders", "orderList"] {
+            assert_eq!(allowance(&Method::DELETE, &format!("/api/v3/{path}")), Allowance::Cancels, "{path}");
+        }
         assert!(is_public("/api/v3/ticker/24hr") && is_public("/api/v3/ticker") && !is_public("/api/v3/account"));
     }
 }

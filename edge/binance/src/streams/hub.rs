@@ -1,7 +1,7 @@
 //! Streams of market data: made once, for all connections that listen. One task reads the venue's feeds, and gives what it makes of them
 //! to the connections' queues. One that does not take it in time is dropped, so that none holds up the others.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,6 +103,8 @@ struct Hub {
     listeners: HashMap<Stream, Vec<Listener>>,
     /// What the venue sends, and for how many streams.
     feeds: BTreeMap<Subscription, usize>,
+    /// Those of them that the venue was too busy to begin.
+    missing: BTreeSet<Subscription>,
     markets: HashMap<InstrumentId, Market>,
     /// The candle that was sent last of each stream, by its start.
     candles: HashMap<(InstrumentId, KlineInterval), u64>,
@@ -127,6 +129,7 @@ impl Hub {
             connection: ConnectionId::fresh(),
             listeners: HashMap::new(),
             feeds: BTreeMap::new(),
+            missing: BTreeSet::new(),
             markets: HashMap::new(),
             candles: HashMap::new(),
             looks: FuturesUnordered::new(),
@@ -137,13 +140,23 @@ impl Hub {
     fn connect(&mut self) -> mpsc::Receiver<Shared> {
         self.connection = ConnectionId::fresh();
         let (queue_in, queue) = mpsc::channel(self.app.config.websocket.queue_messages);
-        let venue = &self.app.venue;
-        let connected = venue.connect(self.connection, queue_in);
-        let feeds = self.feeds.keys().map(|feed| venue.subscribe(self.connection, *feed));
-        if let Err(reason) = connected.and_then(|()| feeds.collect::<Result<(), _>>()) {
-            warn!("streams of the Binance dialect stand still until the venue takes readers: {reason}");
+        self.missing = self.feeds.keys().copied().collect();
+        match self.app.venue.connect(self.connection, queue_in) {
+            Ok(()) => self.begin_missing(),
+            // The queue ends, and this is tried again.
+            Err(reason) => warn!("streams of the Binance dialect stand still until the venue takes readers: {reason}"),
         }
         queue
+    }
+
+    /// Begins feeds at the venue, as far as it takes them. The others begin later: nobody who listens would ask again.
+    fn begin_missing(&mut self) {
+        while let Some(&feed) = self.missing.first() {
+            if self.app.venue.subscribe(self.connection, feed).is_err() {
+                return;
+            }
+            self.missing.remove(&feed);
+        }
     }
 
     async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
@@ -168,7 +181,10 @@ impl Hub {
                         queue = self.connect();
                     }
                 },
-                _ = fast.tick() => self.on_pace(Pace::Fast),
+                _ = fast.tick() => {
+                    self.begin_missing();
+                    self.on_pace(Pace::Fast);
+                }
                 _ = slow.tick() => {
                     self.on_pace(Pace::Slow);
                     self.look();
@@ -210,6 +226,7 @@ impl Hub {
         let count = self.feeds.entry(feed).or_default();
         *count += 1;
         if *count == 1 && self.app.venue.subscribe(self.connection, feed).is_err() {
+            self.missing.insert(feed);
             warn!("a stream of the Binance dialect begins when the venue takes readers");
         }
     }
@@ -241,6 +258,7 @@ impl Hub {
             *count -= 1;
             if *count == 0 {
                 self.feeds.remove(&feed);
+                self.missing.remove(&feed);
                 let _ = self.app.venue.unsubscribe(self.connection, feed);
                 match feed {
                     // Begins with a snapshot again.

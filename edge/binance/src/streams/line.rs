@@ -78,7 +78,8 @@ impl Line {
                 match message {
                     Message::Text(text) => Ok(Heard::Text(text)),
                     Message::Binary(_) => Err(End::Close(1008, "send text frames, one JSON object each")),
-                    Message::Ping(_) | Message::Pong(_) => Ok(Heard::Nothing),
+                    Message::Ping(_) => self.answer_ping().await.map(|()| Heard::Nothing),
+                    Message::Pong(_) => Ok(Heard::Nothing),
                     Message::Close(_) => Err(End::Gone),
                 }
             }
@@ -102,6 +103,16 @@ impl Line {
         self.in_time(Message::Ping(Vec::new().into())).await
     }
 
+    /// Sends the answer to a ping, which the library has queued. The library would queue one for each ping of a client that reads none of
+    /// them; nothing more is read from it meanwhile.
+    async fn answer_ping(&mut self) -> Result<(), End> {
+        let patience = Duration::from_millis(self.app.config.websocket.write_timeout_ms);
+        match timeout(patience, self.socket.flush()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
     async fn in_time(&mut self, message: Message) -> Result<(), End> {
         let patience = Duration::from_millis(self.app.config.websocket.write_timeout_ms);
         match timeout(patience, self.socket.send(message)).await {
@@ -115,12 +126,15 @@ impl Line {
         self.in_time(Message::Text(text.into())).await
     }
 
-    /// Sends this and what waits behind it, in one write as far as that goes.
-    pub(crate) async fn send_all(&mut self, first: Out, text: impl Fn(Out) -> Option<String>) -> Result<(), End> {
+    /// Sends this and what waits behind it, in one write as far as that goes. Returns the accounts' streams that have ended.
+    pub(crate) async fn send_all(&mut self, first: Out, text: impl Fn(Out) -> Option<String>) -> Result<Vec<Arc<str>>, End> {
         let patience = Duration::from_millis(self.app.config.websocket.write_timeout_ms);
-        let (mut next, mut bytes) = (Some(first), 0);
+        let (mut next, mut bytes, mut ended) = (Some(first), 0, Vec::new());
         let sent = timeout(patience, async {
             while let Some(out) = next.take() {
+                if let Out::UserEnded(name) = &out {
+                    ended.push(Arc::clone(name));
+                }
                 if let Some(text) = text(out) {
                     bytes += text.len();
                     self.socket.feed(Message::Text(text.into())).await?;
@@ -129,8 +143,9 @@ impl Line {
             }
             self.socket.flush().await
         });
-        match sent.await {
-            Ok(Ok(())) => Ok(()),
+        let sent = sent.await;
+        match sent {
+            Ok(Ok(())) => Ok(ended),
             Ok(Err(_)) | Err(_) => Err(End::Gone),
         }
     }

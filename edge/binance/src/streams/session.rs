@@ -1,6 +1,6 @@
 //! One connection to `/ws` or `/stream`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -96,13 +96,10 @@ impl Session {
         loop {
             let done = match self.line.next().await {
                 Ok(Heard::Text(text)) => self.on_text(&text).await,
-                Ok(Heard::Out(Out::UserEnded(name))) => {
-                    self.users.remove(&*name);
-                    Ok(())
-                }
                 Ok(Heard::Out(out)) => {
                     let (form, streams) = (self.form, &self.streams);
-                    self.line.send_all(out, |out| written(form, streams, out)).await
+                    let sent = self.line.send_all(out, |out| written(form, streams, out)).await;
+                    sent.map(|ended| ended.iter().for_each(|name| UserStream::forget(&mut self.users, name)))
                 }
                 Ok(Heard::Nothing) => Ok(()),
                 Err(end) => Err(end),
@@ -149,9 +146,7 @@ impl Session {
         match method {
             "SUBSCRIBE" => self.subscribe(&names()?).await.map(|()| Value::Null),
             "UNSUBSCRIBE" => {
-                for name in names()? {
-                    self.unsubscribe(name).await;
-                }
+                self.unsubscribe(&names()?.into_iter().collect()).await;
                 Ok(Value::Null)
             }
             "LIST_SUBSCRIPTIONS" => Ok(self.streams.values().chain(self.users.keys()).cloned().collect::<Vec<_>>().into()),
@@ -189,12 +184,13 @@ impl Session {
     async fn subscribe(&mut self, names: &[&str]) -> Result<(), Refused> {
         let known = self.line.app.names();
         let now_ms = self.line.app.now_ms();
-        let (mut streams, mut accounts) = (Vec::new(), Vec::new());
+        // A name that stands many times is one stream: an account's begins with a look at all of its orders.
+        let (mut streams, mut accounts) = (BTreeMap::new(), BTreeMap::new());
         for &name in names {
             if let Some(stream) = stream(name, &known) {
-                streams.push((stream, name));
+                streams.insert(stream, name);
             } else if let Some(of) = self.line.app.listen_keys().of(now_ms, name) {
-                accounts.push((name, of));
+                accounts.insert(name, of);
             } else {
                 return Err((2, format!("Invalid request: no stream has the name {name:?}")));
             }
@@ -216,12 +212,16 @@ impl Session {
         Ok(())
     }
 
-    async fn unsubscribe(&mut self, name: &str) {
-        self.users.remove(name);
-        let Some(stream) = self.streams.iter().find(|(_, known)| *known == name).map(|(stream, _)| *stream) else { return };
-        self.streams.remove(&stream);
+    /// One walk over the streams, however many names there are.
+    async fn unsubscribe(&mut self, names: &BTreeSet<&str>) {
+        self.users.retain(|name, _| !names.contains(name.as_str()));
+        let is_gone = |(stream, name): (&Stream, &String)| names.contains(name.as_str()).then_some(*stream);
+        let gone: Vec<Stream> = self.streams.iter().filter_map(is_gone).collect();
         let app = self.line.app.clone();
-        app.hub().stop(&app, stream, self.line.listener.id).await;
+        for stream in gone {
+            self.streams.remove(&stream);
+            app.hub().stop(&app, stream, self.line.listener.id).await;
+        }
     }
 }
 

@@ -36,11 +36,15 @@ pub(crate) enum Kept {
 
 /// A stream that runs until this is dropped.
 #[derive(Debug)]
-pub(crate) struct UserStream(JoinHandle<()>);
+pub(crate) struct UserStream {
+    task: JoinHandle<()>,
+    /// Its own: a later one of the same name has another.
+    name: Arc<str>,
+}
 
 impl Drop for UserStream {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -54,7 +58,7 @@ impl UserStream {
         name: &str,
         out: mpsc::Sender<Out>,
     ) -> Self {
-        let (name, readers) = (Arc::from(name), app.readers.clone());
+        let (name, readers): (Arc<str>, _) = (Arc::from(name), app.readers.clone());
         let (queue_in, queue) = mpsc::channel(app.config.websocket.queue_messages);
         let connected = Connected(app.venue.clone(), ConnectionId::fresh());
         let opened = app.venue.connect(connected.1, queue_in);
@@ -62,7 +66,14 @@ impl UserStream {
         // Requests are taken in their order, a few at a time, and commands do not wait for them.
         let is_there = opened.is_ok() && app.venue.read(|_| ()).await.is_ok();
         let venue = is_there.then_some((connected, queue));
-        Self(readers.spawn(run(app, venue, api_key, kept, name, out)))
+        Self { task: readers.spawn(run(app, venue, api_key, kept, Arc::clone(&name), out)), name }
+    }
+
+    /// Forgets one that has ended, unless another one was begun under its name.
+    pub(crate) fn forget(users: &mut BTreeMap<String, Self>, ended: &Arc<str>) {
+        if users.get(&**ended).is_some_and(|known| Arc::ptr_eq(&known.name, ended)) {
+            users.remove(&**ended);
+        }
     }
 }
 

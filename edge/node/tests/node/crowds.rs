@@ -33,20 +33,22 @@ pub(crate) fn get_from(from: Ipv4Addr, to: SocketAddr, path: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
+/// A WebSocket of which nothing is read but that it is open.
+fn open_socket(to: SocketAddr, path: &str) -> TcpStream {
+    let upgrade = "HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let mut stream = TcpStream::connect(to).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(format!("GET {path} {upgrade}").as_bytes()).unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 101");
+    stream
+}
+
 /// So many idle WebSockets of one address. The last ones are open; earlier ones may have made room for them.
 fn idle_sockets(to: SocketAddr, count: usize) -> Vec<TcpStream> {
-    let upgrade = "GET /v1/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    let open = |_| {
-        let mut stream = TcpStream::connect(to).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(upgrade.as_bytes()).unwrap();
-        let mut head = [0; 12];
-        stream.read_exact(&mut head).unwrap();
-        assert_eq!(&head, b"HTTP/1.1 101");
-        stream
-    };
-    (0..count).map(open).collect()
+    (0..count).map(|_| open_socket(to, "/v1/ws")).collect()
 }
 
 fn small(places: usize) -> Config {
@@ -163,4 +165,25 @@ fn a_socket_that_answers_no_ping_and_one_of_no_use_are_closed_and_others_stay() 
     }
     assert_eq!(idle.join().unwrap(), Err(Some(4010)), "it answered pings, and did nothing else");
     drop(deaf);
+}
+
+/// The answer to each ping would wait in the venue's memory.
+#[test]
+fn one_that_pings_and_reads_no_answer_is_read_no_further() {
+    /// Of a thousand pings each: far more than what is on the way has room for.
+    const BLOCKS: usize = 600;
+    let mut config = small(16);
+    config.binance.listen = "127.0.0.1:0".to_owned();
+    config.websocket.write_timeout_ms = 500;
+    let venue = Venue::with(&config);
+    let ping = [&[0x89_u8, 0x80 | 125, 0, 0, 0, 0][..], &[0; 125][..]].concat();
+    let pings = ping.repeat(1_000);
+    let dialect = venue.node().binance_address().unwrap();
+    for (to, path) in [(venue.node().address(), "/v1/ws"), (dialect, "/ws"), (dialect, "/ws-api/v3")] {
+        let mut deaf = open_socket(to, path);
+        let taken = (0..BLOCKS).take_while(|_| deaf.write_all(&pings).is_ok()).count();
+        assert!(taken < BLOCKS, "{path}: the venue took all pings, and has their answers");
+    }
+    let mut reader = Socket::connect(&venue.url());
+    assert_eq!(reader.ask(&json!({"op": "ping"}), "pong")["type"], "pong");
 }

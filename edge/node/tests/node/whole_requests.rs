@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use serde_json::{Map, Value, json};
@@ -14,10 +14,13 @@ use walras_access::{now, operator_key_file};
 use walras_api::http::{App, AppParts, Server};
 use walras_client::{headers, read_key, sign};
 use walras_gateway::{ClientKey, Request};
-use walras_ports::{ClusterRequest, CommandOrLook, Doorbell, Inbound, VenueHandle};
+use walras_ports::{ClusterRequest, CommandOrLook, ConnectionId, Doorbell, Inbound, VenueHandle};
 use walras_wire::{Command, VenueCommand};
 
-use crate::support::{Market, PATIENCE, Venue, config, limit, until};
+use crate::support::{Market, PATIENCE, Raw, Venue, config, limit, until};
+
+/// Requests that wait at the ports.
+const REQUESTS: usize = 16;
 
 /// Further ports of a venue. Their commands reach it when the test lets them.
 struct Ports {
@@ -27,6 +30,9 @@ struct Ports {
     transfers: Receiver<()>,
     /// Looks at the state and subscriptions that were asked for, in their order.
     looks: Receiver<Look>,
+    /// While the test holds it, no request goes on.
+    busy: Arc<Mutex<()>>,
+    venue: VenueHandle,
     doorbell: Doorbell,
     http: SocketAddr,
     binance: SocketAddr,
@@ -40,11 +46,14 @@ impl Ports {
         let mut config = config();
         config.binance.listen = "127.0.0.1:0".into();
         config.http.request_timeout_ms = patience_ms;
+        // A read to which nothing comes fails.
+        config.websocket.ping_interval_ms = 3_600_000;
         let mut parts = venue.node().venue().parts();
         let (onward, doorbell) = (parts.commands.clone(), parts.doorbell.clone());
         let (commands_in, commands) = bounded(16);
         parts.commands = commands_in;
-        let (transfers, looks, requests_in) = pass_requests(parts.requests.clone(), doorbell.clone());
+        let busy: Arc<Mutex<()>> = Arc::default();
+        let (transfers, looks, requests_in) = pass_requests(parts.requests.clone(), doorbell.clone(), Arc::clone(&busy));
         parts.requests = requests_in;
         let (handle, access, config) = (VenueHandle::new(parts), Arc::clone(venue.node().access()), Arc::new(config));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -65,12 +74,13 @@ impl Ports {
             readers: threads.clone(),
             stopping: stopping.clone(),
         });
+        let venue = handle.clone();
         let facade_app = walras_binance::App::new(handle.clone(), access, Arc::clone(&config), threads, stopping.clone());
         let (places, status) = (config.places(), handle.status().clone());
         let doors = Doors::new(places);
         runtime.spawn(walras_binance::serve(Some(facade), facade_app, status.clone(), (doors.clone(), places)));
         runtime.spawn(server.serve(walras_api::router(app), config, status, (doors, places), stopping));
-        Self { commands, onward, transfers, looks, doorbell, http, binance, _stop: stop, _runtime: runtime }
+        Self { commands, onward, transfers, looks, busy, venue, doorbell, http, binance, _stop: stop, _runtime: runtime }
     }
 
     /// The next command. Its sender waits.
@@ -137,8 +147,9 @@ enum Look {
 fn pass_requests(
     onward: Sender<walras_ports::Request>,
     doorbell: Doorbell,
+    busy: Arc<Mutex<()>>,
 ) -> (Receiver<()>, Receiver<Look>, Sender<walras_ports::Request>) {
-    let ((noted_in, noted), (looks_in, looks), (requests_in, requests)) = (unbounded(), unbounded(), bounded(16));
+    let ((noted_in, noted), (looks_in, looks), (requests_in, requests)) = (unbounded(), unbounded(), bounded(REQUESTS));
     std::thread::spawn(move || {
         for request in requests {
             if matches!(request, walras_ports::Request::Cluster(ClusterRequest::Transfer(_), _)) {
@@ -152,6 +163,7 @@ fn pass_requests(
             if let Some(look) = look {
                 let _ = looks_in.send(look);
             }
+            drop(busy.lock().unwrap());
             // The venue may have stopped.
             let _ = onward.send(request);
             doorbell.ring();
@@ -308,4 +320,66 @@ fn a_stream_is_answered_once_the_venue_has_it() {
     assert!(looks.any(|look| look == Look::Subscribe));
     assert_eq!(looks.next(), Some(Look::Read));
     assert_eq!(answer(socket)["status"], 200);
+}
+
+/// A connection of streams.
+fn streams(ports: &Ports) -> tungstenite::WebSocket<TcpStream> {
+    let stream = TcpStream::connect(ports.binance).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    tungstenite::client(format!("ws://{}/ws", ports.binance), stream).unwrap().0
+}
+
+/// The next message with a field.
+fn heard(socket: &mut tungstenite::WebSocket<TcpStream>, field: &str) -> Value {
+    loop {
+        if let Message::Text(text) = socket.read().unwrap() {
+            let message: Value = serde_json::from_str(&text).unwrap();
+            if message.get(field).is_some() {
+                return message;
+            }
+        }
+    }
+}
+
+fn subscribe(socket: &mut tungstenite::WebSocket<TcpStream>, names: &[&str]) {
+    socket.send(Message::text(json!({"method": "SUBSCRIBE", "params": names, "id": 1}).to_string())).unwrap();
+    assert_eq!(heard(socket, "result")["result"], Value::Null);
+}
+
+/// Streams are shared: who comes to one later would wait forever, too.
+#[test]
+fn a_stream_that_the_venue_was_too_busy_to_begin_begins_when_it_is_not() {
+    let venue = Venue::start();
+    let _market = venue.market();
+    let ports = Ports::open(&venue, 60_000);
+    let mut socket = streams(&ports);
+    subscribe(&mut socket, &["btcusd@trade"]);
+    assert_eq!(ports.looks.recv_timeout(PATIENCE), Ok(Look::Subscribe));
+    // Once this is answered, all that was asked before has gone on.
+    ports.venue.read_blocking(|_| ()).unwrap();
+    let busy = ports.busy.lock().unwrap();
+    // One more is on its way.
+    let mut waiting = 0;
+    until("no request has room any more", || {
+        let asked = walras_ports::Request::GoOn { connection: ConnectionId::fresh() };
+        waiting += usize::from(ports.venue.request(asked).is_ok());
+        waiting > REQUESTS
+    });
+    subscribe(&mut socket, &["btcusd@bookTicker"]);
+    drop(busy);
+    assert_eq!(heard(&mut socket, "b")["s"], "BTCUSD");
+}
+
+#[test]
+fn an_accounts_stream_that_is_named_many_times_is_begun_once() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let ports = Ports::open(&venue, 60_000);
+    let id = market.alice_key.key_id().to_string();
+    let opens = Raw { method: "POST", path: "/api/v3/userDataStream", body: b"", key: None };
+    let opened = opens.send_with(&format!("http://{}", ports.binance), [("x-mbx-apikey", id.as_str())]).json();
+    let listen_key = opened["listenKey"].as_str().unwrap();
+    let mut socket = streams(&ports);
+    subscribe(&mut socket, &[listen_key; 100]);
+    assert_eq!(ports.looks.try_iter().filter(|look| *look == Look::Subscribe).count(), 1);
 }
