@@ -189,7 +189,8 @@ def test_arguments() -> None:
             call()
         assert raised.value.code == 0
     # Its name would have the key of account 0.
-    for call in [lambda: block.outcome(1 << 26, 1, b""), lambda: block.pool(1 << 26, 1, b"")]:
+    calls = [lambda: block.outcome(1 << 26, 1, b""), lambda: block.pool(1 << 26, 1, b"")]
+    for call in calls:
         with pytest.raises(light.LightError) as raised:
             call()
         assert raised.value.code == 4
