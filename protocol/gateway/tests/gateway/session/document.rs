@@ -82,7 +82,9 @@ fn the_examples_are_what_the_code_writes() {
     assert_eq!(bytes_of("answer"), hex(&bytes));
 
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/batch-transactions.md")).unwrap();
-    let field = |name: &str| page.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    let is_hex = |text: &&str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let field =
+        |name: &str| page.lines().filter_map(|line| line.strip_prefix(name)).map(str::trim).find(is_hex).unwrap().to_owned();
     let signed = data_encoding::HEXLOWER.decode((field("transaction ") + &field("signature ")).as_bytes()).unwrap();
     let mut items = Vec::new();
     assert!(push_signed_bytes(&signed, &mut items));
