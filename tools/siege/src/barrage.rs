@@ -149,7 +149,7 @@ impl Barrage {
             }
         };
         let thread = std::thread::Builder::new().name("siege-barrage".to_owned()).spawn(run)?;
-        Ok(Self { stop, sent, thread: Some(thread) })
+        Ok(Self { stop, sent, thread: Some(thread) }.begun())
     }
 
     /// Waits until something was sent. A participant whom the venue never lets in is up to the campaign to judge.
