@@ -172,7 +172,8 @@ local fields = {
   kind = ProtoField.uint8("walras.kind", "Kind", base.DEC, packet_kinds),
   count = ProtoField.uint16("walras.count", "Messages"),
   channel = ProtoField.uint32("walras.channel", "Channel", base.HEX),
-  tree = ProtoField.uint32("walras.tree", "Tree"),
+  tree = ProtoField.uint16("walras.tree", "Tree"),
+  view = ProtoField.uint16("walras.view", "View of the tree"),
   packet = ProtoField.uint64("walras.packet", "Packet"),
   first = ProtoField.uint64("walras.first", "First message"),
   sent = ProtoField.uint64("walras.sent_ns", "Sent (ns since the epoch)"),
@@ -283,7 +284,8 @@ function walras.dissector(buffer, info, root)
   tree:add_le(fields.kind, buffer(1, 1))
   tree:add_le(fields.count, buffer(2, 2))
   tree:add_le(fields.channel, buffer(4, 4)):append_text(" (" .. views[buffer(7, 1):uint()] .. ")")
-  tree:add_le(fields.tree, buffer(8, 4))
+  tree:add_le(fields.tree, buffer(8, 2))
+  tree:add_le(fields.view, buffer(10, 2))
   tree:add_le(fields.packet, buffer(12, 8))
   tree:add_le(fields.first, buffer(20, 8))
   tree:add_le(fields.sent, buffer(28, 8))
@@ -306,6 +308,8 @@ end
 
 walras:register_heuristic("udp", function(buffer, info, root)
   if not is_packet(buffer) then return false end
+  -- Later packets of the same addresses are not left to the guesses of other protocols.
+  info.conversation = walras
   walras.dissector(buffer, info, root)
   return true
 end)
