@@ -157,9 +157,10 @@ def test_without_an_address_to_ask_a_snapshot_closes_a_gap(venue: FeedVenue) -> 
 def test_asyncio(venue: FeedVenue) -> None:
     async def play() -> None:
         channel = feed.top(0)
+        client = walras.AsyncClient(venue.url, venue.keys[0])
+        # Before the reader listens: else its first snapshot may be of before the order.
+        await client.submit("BTC-USD", "buy", "0.5", Decimal("29000.5"))
         with feed.AsyncFeed(venue.receivers[0], venue.tree, [channel], ask=venue.ask) as reader:
-            client = walras.AsyncClient(venue.url, venue.keys[0])
-            await client.submit("BTC-USD", "buy", "0.5", Decimal("29000.5"))
             async for message in reader:
                 if message.name == "SnapshotTaken":
                     assert reader.levels(channel) == ([(58_001, 50, 1)], [])

@@ -112,7 +112,9 @@ function showWhen(timeNs: string): string {
 }
 
 function texts(order: Order, venue: Venue): string[] {
-  const shown = order.shown !== undefined && order.shown !== order.open ? said.shown(group(trimZeros(order.shown))) : "";
+  // Of an order that waits for its trigger nobody sees anything.
+  const isPart = order.shown !== undefined && order.shown !== order.open && order.trigger == null;
+  const shown = isPart ? said.shown(group(trimZeros(order.shown))) : "";
   const trigger = order.trigger === null || order.trigger === undefined ? "" : said.trigger(kindName(order.type), group(order.trigger));
   const trail =
     order.trail == null
