@@ -397,9 +397,9 @@ fn record(setup: &Setup, days: &RealDays, cleared_days: usize, all: &[Compared])
         }
     }
     let table = format!(
-        "{} assets, {cleared_days} days, {} offers a day, at ({eps}, {mu}). What is clearly in the money is so at the prices of its own \
+        "{} assets, {cleared_days} days, {} offers a day, at ({eps}, {mu}). What is clearly in the money is so at the prices of its own\n\
          clearing; values are at the day's prices; the value traded is a share of what trades where all are sell offers.\n\n{}\n\
-         What the search of prices took. Buy offers that make prices do so in up to {ROUNDS_MAX} rounds, at the rates of the round \
+         What the search of prices took. Buy offers that make prices do so in up to {ROUNDS_MAX} rounds, at the rates of the round\n\
          before; those that do not, in up to 4 where an asset has no price without them. Utility is that of sell offers.\n\n{}",
         days.asset_count(),
         grouped(setup.history.offer_count),

@@ -60,8 +60,8 @@ pub struct KeeperMachine<A> {
 }
 
 impl<A: Copy> KeeperMachine<A> {
-    /// One that begins to send, in a tree of this number whose nodes have these addresses, by number. `version` is greater than those of the views of
-    /// senders before.
+    /// One that begins to send, in a tree of this number whose nodes have these addresses, by number. `version` is greater than those of
+    /// the views of senders before.
     #[must_use]
     pub fn new((tree, number): (&Tree, u32), nodes: Vec<A>, settings: KeeperSettings, now_ns: u64, version: u64) -> Self {
         let keeper = Keeper::new(tree, settings, now_ns, version);

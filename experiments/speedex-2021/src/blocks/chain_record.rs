@@ -219,7 +219,7 @@ fn published_lines(paper: Paper, points: &[Summed<'_>]) -> String {
         for summed in points.iter().take_while(|summed| summed.point.stop == points[0].point.stop) {
             if let Some((propose, validate)) = reference_mixed(summed.point.threads) {
                 lines += &format!(
-                    "Reference implementation on such a machine (blocks of 100,000, no signatures), {}: proposes {}, validates {} tx/s; \
+                    "Reference implementation on such a machine (blocks of 100,000, no signatures), {}: proposes {}, validates {} tx/s;\n\
                      here {} and {}.\n",
                     threads_named(summed.point.threads),
                     thousands(propose),
