@@ -27,7 +27,7 @@ options
 
 attacks
 {attacks}
-`make bench NAME=siege` runs the same campaign, and records its figures.
+`make bench NAME=siege` runs the attacks without a limit of descriptors, and records their figures.
 "
     )
 }

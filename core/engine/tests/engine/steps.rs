@@ -87,6 +87,12 @@ fn lasting(events: &[Event]) -> Vec<Event> {
         _ => None,
     };
     events.sort_by_key(linked);
+    // Mass cancels that begin with one entry go on by turns in steps, one after the other at once.
+    let mass_cancelled = |event: &Event| match event {
+        Event::Order(OrderEvent::Cancelled(e)) if e.reason == CancelReason::MassCancelled => Some(e.account),
+        _ => None,
+    };
+    events.sort_by_key(mass_cancelled);
     events.sort_by_key(|event| match event {
         Event::Order(OrderEvent::Traded(e)) => Some(e.instrument),
         Event::Order(OrderEvent::Cancelled(e)) => Some(e.instrument),
@@ -209,6 +215,28 @@ fn stops_that_a_trade_touches_enter_before_anything_else() {
     };
     assert_eq!((triggered(&stepped).len(), triggered(&stepped)), (30, triggered(&at_once)));
     assert!(two.busy_entries >= 14, "{} entries: each lets two in", two.busy_entries);
+}
+
+#[test]
+fn switches_of_two_accounts_fire_by_turns() {
+    let mut two = deep(25);
+    for id in 0..25 {
+        two.apply(0, order(1, id, OrderTerms::limit(Side::Buy, ticks(99), lots(1))));
+    }
+    for account in [0, 1] {
+        two.apply(0, Command::Order(OrderCommand::CancelAfter(CancelAfter { account: AccountId(account), timeout_ms: 1 })));
+    }
+    let [stepped, whole] = two.apply(2_000_000, tick());
+    let accounts = |events: &[Event]| -> Vec<AccountId> {
+        let account = |event: &Event| if let Event::Order(OrderEvent::Cancelled(e)) = event { Some(e.account) } else { None };
+        let mut accounts: Vec<_> = events.iter().filter_map(account).collect();
+        accounts.dedup();
+        accounts
+    };
+    assert_eq!(accounts(&whole), [0, 1].map(AccountId));
+    assert!(accounts(&stepped).len() > 2, "neither waits until the other is done");
+    assert_eq!(lasting(&stepped), lasting(&whole));
+    assert_eq!(lasting(&whole).len(), 50);
 }
 
 #[test]
