@@ -79,6 +79,7 @@ pub struct Node {
     config: Arc<Config>,
     runtime: Runtime,
     readers: Runtime,
+    lists: Runtime,
     address: SocketAddr,
     operator_address: Option<SocketAddr>,
     binance_address: Option<SocketAddr>,
@@ -91,7 +92,7 @@ fn reached_at(address: Option<SocketAddr>) -> String {
     address.filter(|address| !address.ip().is_unspecified()).map_or_else(String::new, |address| address.to_string())
 }
 
-/// Readers that have not logged on are served with the processor time that requests and orders leave. A lower nice value is not
+/// Readers that have not logged on are served with the processor time that requests and orders leave, and so are long answers. A lower nice value is not
 /// enough: the kernel lets a running thread finish its slice, milliseconds, where one of this class stands back at once.
 fn yield_to_requests() {
     // Elsewhere than on Linux it would be said of the whole process.
@@ -102,7 +103,7 @@ fn yield_to_requests() {
         };
         let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
         if let Err(e) = set_thread_priority_and_policy(thread_native_id(), thread_priority::ThreadPriority::Min, idle) {
-            tracing::debug!("threads that serve readers keep their priority: {e:?}");
+            tracing::debug!("threads that serve readers and make lists keep their priority: {e:?}");
         }
     }
 }
@@ -123,6 +124,7 @@ impl Node {
         };
         let runtime = threads("walras-io", processors.clamp(1, 4), || ())?;
         let readers = threads("walras-readers", (processors / 2).clamp(1, 4), yield_to_requests)?;
+        let lists = threads("walras-lists", (processors / 2).clamp(1, 4), yield_to_requests)?;
         // The port first: it fails at once where another venue runs.
         let (server, facade) = {
             let _context = runtime.enter();
@@ -158,6 +160,7 @@ impl Node {
             shards: relays.as_ref().map(TransferRelays::shards),
             requests: runtime.handle().clone(),
             readers: readers.handle().clone(),
+            lists: lists.handle().clone(),
             stopping: stopping.clone(),
         });
         let (address, operator_address) = (server.address(), server.operator_address());
@@ -191,6 +194,7 @@ impl Node {
             config: of_start,
             runtime,
             readers,
+            lists,
             address,
             operator_address,
             binance_address,
@@ -298,6 +302,7 @@ impl Node {
         let why = self.venue.stop().map(|halt| halt.to_string());
         self.runtime.shutdown_background();
         self.readers.shutdown_background();
+        self.lists.shutdown_background();
         why
     }
 }

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use walras_fix::{AppMessage, Body, Message, Session, Version};
-use walras_fix_orders::{Catalog, Secrecy};
+use walras_fix_orders::{Catalog, Listed, Secrecy};
 use walras_gateway::Principal;
 use walras_types::{AccountId, BatchMarketId, InstrumentId, TradeId};
 
-use crate::limits::OUTPUT_CONFLATES_BYTES;
+use crate::limits::{OUTPUT_CONFLATES_BYTES, SLOW_NS_MAX, STALLED_NS_MAX};
 use crate::market::{Market, News};
 use crate::piece::{BatchTerms, Need};
 use crate::request::{Form, Kind, Lasting, Wanted};
-use crate::say::{Speaker, batch_status, security_status, session_status};
+use crate::say::{Speaker, answer, batch_status, security_status, session_status};
+use crate::spoken::{Fields, Shape, Spoken};
 use crate::tags;
 
 /// A market that somebody reads.
@@ -185,6 +186,8 @@ pub(crate) struct Connection {
     pub(crate) target_count: usize,
     /// Since when more waits for the client than it may without losing changes.
     pub(crate) slow_since_ns: Option<u64>,
+    /// When some of its output was last written.
+    pub(crate) written_ns: u64,
     pub(crate) throttled: u32,
     pub(crate) is_dirty: bool,
 }
@@ -204,6 +207,13 @@ impl Connection {
         self.send(day_ns, "j", &body);
     }
 
+    /// Whether it does not read what it is sent.
+    pub(crate) fn is_deaf(&self, now_ns: u64) -> bool {
+        let Some(since) = self.slow_since_ns else { return false };
+        let stalled = since.max(self.written_ns);
+        now_ns >= since.saturating_add(SLOW_NS_MAX) || now_ns >= stalled.saturating_add(STALLED_NS_MAX)
+    }
+
     fn is_slow(&self) -> bool {
         self.session.output().len() > OUTPUT_CONFLATES_BYTES
     }
@@ -215,6 +225,7 @@ impl Connection {
         (no, catalog): (u64, &Catalog),
         (key, market): (MarketKey, &Market),
         (part, news): (Part, News),
+        spoken: &mut Spoken,
     ) -> bool {
         let (is_slow, version) = (self.is_slow(), self.version());
         let Some(request) = self.requests.get_mut(&no) else { return false };
@@ -237,7 +248,7 @@ impl Connection {
                 State::Waiting | State::Current => {}
             }
             let is_whole = sent.state == State::Waiting || news == News::Whole;
-            let said_now = say(&request.asked, target, sent, (catalog, version, day_ns), market, (part, is_whole));
+            let said_now = say(&request.asked, (target, sent), (catalog, version, day_ns), market, (part, is_whole), spoken);
             sent.note(market, said_now.as_ref().and_then(|said| said.update));
             said.extend(said_now);
         }
@@ -249,7 +260,13 @@ impl Connection {
     }
 
     /// Tells what waited for the client to read, as far as there is room; returns the requests that are done.
-    pub(crate) fn catch_up(&mut self, day_ns: u64, catalog: &Catalog, markets: &BTreeMap<MarketKey, Market>) -> Vec<u64> {
+    pub(crate) fn catch_up(
+        &mut self,
+        day_ns: u64,
+        catalog: &Catalog,
+        markets: &BTreeMap<MarketKey, Market>,
+        spoken: &mut Spoken,
+    ) -> Vec<u64> {
         let mut done = Vec::new();
         if self.slow_since_ns.is_none() || self.session.output().len() > OUTPUT_CONFLATES_BYTES / 4 {
             return done;
@@ -273,7 +290,7 @@ impl Connection {
                 let Request { asked, targets, .. } = request;
                 let Some(sent) = targets.get_mut(&target) else { continue };
                 let part = if matches!(target.key, MarketKey::Batch(_)) { Part::Block } else { Part::Book };
-                let said = say(asked, &target, sent, (catalog, version, day_ns), market, (part, true));
+                let said = say(asked, (&target, sent), (catalog, version, day_ns), market, (part, true), spoken);
                 sent.note(market, said.as_ref().and_then(|said| said.update));
                 if let Some(Said { msg_type, body, .. }) = said {
                     self.send(day_ns, msg_type, &body);
@@ -305,11 +322,11 @@ impl Said {
 /// A message about a market: all of it, or what changed of a part.
 fn say(
     asked: &Asked,
-    target: &Target,
-    sent: &Sent,
+    (target, sent): (&Target, &Sent),
     (catalog, version, day_ns): (&Catalog, Version, u64),
     market: &Market,
     (part, is_whole): (Part, bool),
+    spoken: &mut Spoken,
 ) -> Option<Said> {
     let listed = match target.key {
         MarketKey::Instrument(instrument) => catalog.get(instrument),
@@ -317,29 +334,21 @@ fn say(
     };
     match (asked, listed, &target.asset) {
         (Asked::Data(wanted), Some(listed), _) => {
-            let speaker = Speaker { version, wanted, symbol: listed.spec.symbol.as_str() };
-            let whole = || {
-                let body = speaker.whole(market, listed, sent.last_trade);
-                Said { msg_type: "W", body, update: Some(speaker.update_of(market)) }
-            };
-            if is_whole {
-                return Some(whole());
-            }
-            let (changes, update) = match part {
-                Part::Book => (speaker.book_changes(&market.book, listed, sent.update), Some(market.book.update)),
-                Part::Orders => (speaker.order_changes(&market.orders, listed, sent.update), Some(market.orders.update)),
-                Part::Trades => (speaker.new_trades(market, listed), None),
-                Part::Day => (speaker.day_changes(market, listed), None),
-                Part::Block | Part::BatchTerms => (None, None),
-            };
-            changes.map(|body| if wanted.form == Form::Full { whole() } else { Said { msg_type: "X", body, update } })
+            let changed = (!is_whole).then_some(part);
+            let shape = shape_of(wanted, version, (target.key, sent), changed);
+            let Fields { msg_type, body, update } = spoken.get(shape, || {
+                let speaker = Speaker { version, wanted, symbol: listed.spec.symbol.as_str() };
+                of_instrument(&speaker, market, listed, (sent, changed))
+            })?;
+            Some(Said { msg_type, body: answer(wanted, body), update: *update })
         }
         (Asked::Data(wanted), None, Some((asset, symbol))) => {
             let (speaker, update) = (Speaker { version, wanted, symbol }, Some(market.block.number()));
             if is_whole || wanted.form == Form::Full {
-                return Some(Said { msg_type: "W", body: speaker.whole_block(market, asset), update });
+                return Some(Said { msg_type: "W", body: answer(wanted, &speaker.whole_block(market, asset)), update });
             }
-            speaker.new_block(market, asset, sent.update).map(|body| Said { msg_type: "X", body, update })
+            let changes = speaker.new_block(market, asset, sent.update);
+            changes.map(|body| Said { msg_type: "X", body: answer(wanted, &body), update })
         }
         (Asked::Status(id, _), Some(listed), _) => {
             let day = market.day.now.as_ref()?;
@@ -360,6 +369,37 @@ fn say(
         }
         (Asked::Phases(..), None, Some(_)) | (Asked::Data(_) | Asked::Status(..) | Asked::Phases(..), None, None) => None,
     }
+}
+
+/// What a message about an instrument depends on.
+fn shape_of(wanted: &Wanted, version: Version, (key, sent): (MarketKey, &Sent), part: Option<Part>) -> Shape {
+    let Wanted { entries, depth, kinds, form, has_numbers, .. } = *wanted;
+    let is_whole = part.is_none() || form == Form::Full;
+    let before = if is_whole { 0 } else { sent.update };
+    let last_trade = sent.last_trade.filter(|_| is_whole && kinds.has(Kind::Trade));
+    Shape { key, version, kinds, entries, depth, has_numbers, form, part, before, last_trade }
+}
+
+/// A message about an instrument: all of it, or what changed of a part.
+fn of_instrument(
+    speaker: &Speaker<'_>,
+    market: &Market,
+    listed: &Listed,
+    (sent, changed): (&Sent, Option<Part>),
+) -> Option<Fields> {
+    let whole = || {
+        let body = speaker.whole(market, listed, sent.last_trade);
+        Fields { msg_type: "W", body, update: Some(speaker.update_of(market)) }
+    };
+    let Some(part) = changed else { return Some(whole()) };
+    let (changes, update) = match part {
+        Part::Book => (speaker.book_changes(&market.book, listed, sent.update), Some(market.book.update)),
+        Part::Orders => (speaker.order_changes(&market.orders, listed, sent.update), Some(market.orders.update)),
+        Part::Trades => (speaker.new_trades(market, listed), None),
+        Part::Day => (speaker.day_changes(market, listed), None),
+        Part::Block | Part::BatchTerms => (None, None),
+    };
+    changes.map(|body| if speaker.wanted.form == Form::Full { whole() } else { Fields { msg_type: "X", body, update } })
 }
 
 /// The logon's time, for those who sign it.

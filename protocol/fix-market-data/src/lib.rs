@@ -26,6 +26,7 @@ mod piece;
 mod request;
 mod say;
 mod server;
+mod spoken;
 mod tags;
 
 pub use from_feed::{BatchMarket, Block, FromFeed, FromFeedSettings, OwnedPiece, is_read};

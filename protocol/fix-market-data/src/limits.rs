@@ -21,6 +21,15 @@ pub const OUTPUT_CONFLATES_BYTES: usize = 256 << 10;
 /// A connection that has had more than [`OUTPUT_CONFLATES_BYTES`] to read for so long does not read.
 pub const SLOW_NS_MAX: u64 = 30_000_000_000;
 
+/// Nor does one that has more to read, and of whose output nothing could be written for so long.
+pub const STALLED_NS_MAX: u64 = 10_000_000_000;
+
+/// Messages that are kept for readers who get the same ones.
+pub const SPOKEN_MAX: usize = 128;
+
+/// Bytes of such messages, but for a single one.
+pub const SPOKEN_BYTES_MAX: usize = 16 << 20;
+
 /// Securities in one SecurityList(y).
 pub const LISTED_PER_MESSAGE: usize = 100;
 

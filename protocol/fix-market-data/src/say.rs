@@ -31,7 +31,7 @@ struct Line {
     aggressor: Option<Side>,
 }
 
-/// Where a message goes, and of what it is.
+/// Where a message goes, and of what it is. It makes all fields but the id of the request, which [`answer`] adds.
 #[derive(Clone, Copy)]
 pub(crate) struct Speaker<'a> {
     pub(crate) version: Version,
@@ -44,6 +44,13 @@ const fn side_kind(side: Side) -> Kind {
         Side::Buy => Kind::Bid,
         Side::Sell => Kind::Offer,
     }
+}
+
+/// The message with these fields, to who asked for it.
+pub(crate) fn answer(wanted: &Wanted, fields: &Body) -> Body {
+    let mut body = Body::new();
+    body.text(tags::MD_REQ_ID, &wanted.id).append(fields);
+    body
 }
 
 impl Speaker<'_> {
@@ -207,7 +214,6 @@ impl Speaker<'_> {
 
     fn snapshot(&self, update: u64, lines: &[Line]) -> Body {
         let mut body = Body::new();
-        body.text(tags::MD_REQ_ID, &self.wanted.id);
         if self.wanted.has_numbers {
             body.number(tags::UPDATE, update);
         }
@@ -225,7 +231,6 @@ impl Speaker<'_> {
             return None;
         }
         let mut body = Body::new();
-        body.text(tags::MD_REQ_ID, &self.wanted.id);
         if self.wanted.has_numbers && update > 0 {
             body.number(tags::UPDATE, update).number(tags::UPDATE_BEFORE, before);
         }

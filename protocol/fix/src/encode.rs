@@ -61,6 +61,12 @@ impl Body {
         self.bytes(date, &text[..8]).bytes(time, &text[9..])
     }
 
+    /// Adds the fields of another body.
+    pub fn append(&mut self, other: &Self) -> &mut Self {
+        self.0.extend_from_slice(&other.0);
+        self
+    }
+
     /// The fields as they are sent.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

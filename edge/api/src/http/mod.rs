@@ -94,9 +94,10 @@ pub struct AppParts {
     pub shards: Option<Shards>,
     /// Where requests are served, and the sessions of those who have logged on.
     pub requests: tokio::runtime::Handle,
-    /// Where the sessions of all other readers are served, and long answers are made (`reading`): however many there are and whatever
-    /// they do, requests do not wait for them.
+    /// Where the sessions of all other readers are served: however many there are and whatever they do, requests do not wait for them.
     pub readers: tokio::runtime::Handle,
+    /// Where long answers are made (`reading`): next to those sessions, which may be thousands, and not behind them.
+    pub lists: tokio::runtime::Handle,
     /// Tells sessions that the server stops.
     pub stopping: tokio::sync::watch::Receiver<bool>,
 }
@@ -231,7 +232,7 @@ routes! {
 /// The whole service, with what opens WebSockets.
 pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
     let patience = Duration::from_millis(app.config.http.request_timeout_ms);
-    let readers = reading::Readers { threads: app.readers.clone(), patience };
+    let lists = reading::Lists { threads: app.lists.clone(), patience };
     routes(socket)
         .fallback(page::serve)
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
@@ -244,7 +245,7 @@ pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
         .layer(axum::middleware::from_fn_with_state(app.clone(), in_time))
         .layer(axum::middleware::from_fn_with_state(app.clone(), cors::share))
         .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024).and(NotForContentType::const_new(history::PARQUET))))
-        .layer(axum::middleware::from_fn_with_state(readers, reading::among_readers))
+        .layer(axum::middleware::from_fn_with_state(lists, reading::among_lists))
         .layer(axum::middleware::from_fn(security_headers))
         .with_state(app)
 }

@@ -1,5 +1,6 @@
-//! Long answers are made by the threads that serve readers, which stand back for those that serve requests and orders: a list of a
-//! thousand orders takes milliseconds to write as JSON and to compress, and nobody who trades waits for that.
+//! Long answers are made by threads that stand back for those that serve requests and orders: a list of a thousand orders takes
+//! milliseconds to write as JSON and to compress, and nobody who trades waits for that. Sessions of readers stand back too, on other
+//! threads: a publication for three hundred of them takes milliseconds as well.
 
 use std::panic::resume_unwind;
 use std::time::Duration;
@@ -38,21 +39,21 @@ fn is_list(request: &Request) -> bool {
 
 /// Where such answers are made, and how long one may take.
 #[derive(Clone)]
-pub(super) struct Readers {
+pub(super) struct Lists {
     pub(super) threads: Handle,
     pub(super) patience: Duration,
 }
 
-/// Answers such a request, its compression included, on the threads of readers. When its client goes, it ends. Where those threads get no
+/// Answers such a request, its compression included, on these threads. When its client goes, it ends. Where those threads get no
 /// processor in time, it is refused.
-pub(super) async fn among_readers(State(readers): State<Readers>, request: Request, next: Next) -> Response {
+pub(super) async fn among_lists(State(lists): State<Lists>, request: Request, next: Next) -> Response {
     if !is_list(&request) {
         return next.run(request).await;
     }
     let mut tasks = JoinSet::new();
-    tasks.spawn_on(async move { made(next.run(request).await).await }, &readers.threads);
+    tasks.spawn_on(async move { made(next.run(request).await).await }, &lists.threads);
     let refused = |reason, detail: &str| ApiError::from(Refusal::new(reason, detail)).into_response();
-    match tokio::time::timeout(readers.patience, tasks.join_next()).await {
+    match tokio::time::timeout(lists.patience, tasks.join_next()).await {
         Ok(Some(Ok(response))) => response,
         Ok(Some(Err(e))) if e.is_panic() => resume_unwind(e.into_panic()),
         Ok(Some(Err(_)) | None) => refused(RejectReason::VenueNotReady, "the venue stops: try again when it is back"),
@@ -96,19 +97,19 @@ mod tests {
         std::thread::current().name().unwrap_or_default().repeat(1_000)
     }
 
-    fn at(readers: &tokio::runtime::Runtime, patience: Duration) -> Readers {
-        Readers { threads: readers.handle().clone(), patience }
+    fn at(lists: &tokio::runtime::Runtime, patience: Duration) -> Lists {
+        Lists { threads: lists.handle().clone(), patience }
     }
 
     #[test]
-    fn a_list_for_which_readers_have_no_thread_is_refused_in_time() {
-        let (requests, readers) = (threads("requests"), threads("readers"));
+    fn a_list_for_which_there_is_no_thread_is_refused_in_time() {
+        let (requests, lists) = (threads("requests"), threads("lists"));
         let (held, holds) = std::sync::mpsc::channel::<()>();
         // Their only thread waits for as long as the test goes on.
-        readers.spawn(async move { holds.recv() });
+        lists.spawn(async move { holds.recv() });
         let router = Router::new()
             .route("/v1/orders", get(here))
-            .layer(axum::middleware::from_fn_with_state(at(&readers, Duration::from_millis(10)), among_readers));
+            .layer(axum::middleware::from_fn_with_state(at(&lists, Duration::from_millis(10)), among_lists));
         let request = Request::builder().uri("/v1/orders").body(Body::empty()).unwrap();
         let response = requests.block_on(requests.spawn(router.oneshot(request))).unwrap().unwrap();
         assert_eq!(response.status(), super::super::status_of(RejectReason::Overloaded));
@@ -117,13 +118,13 @@ mod tests {
 
     /// Where an answer to a request is made.
     fn made_by(method: Method, path: &str) -> String {
-        let (requests, readers) = (threads("requests"), threads("readers"));
+        let (requests, lists) = (threads("requests"), threads("lists"));
         let router = Router::new()
             .route("/v1/status", get(here))
             .route("/v1/orders", get(here).post(here))
             .route("/v1/instruments/{instrument}/book", get(here))
             .layer(CompressionLayer::new())
-            .layer(axum::middleware::from_fn_with_state(at(&readers, Duration::from_secs(60)), among_readers));
+            .layer(axum::middleware::from_fn_with_state(at(&lists, Duration::from_secs(60)), among_lists));
         let request =
             Request::builder().method(method).uri(path).header(header::ACCEPT_ENCODING, "gzip").body(Body::empty()).unwrap();
         let asked = requests.spawn(async move {
@@ -139,9 +140,9 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_made_by_the_readers_threads_and_nothing_else_is() {
-        assert_eq!(made_by(Method::GET, "/v1/orders"), "readers");
-        assert_eq!(made_by(Method::GET, "/v1/instruments/BTC-USD/book"), "readers");
+    fn lists_are_made_by_their_own_threads_and_nothing_else_is() {
+        assert_eq!(made_by(Method::GET, "/v1/orders"), "lists");
+        assert_eq!(made_by(Method::GET, "/v1/instruments/BTC-USD/book"), "lists");
         assert_eq!(made_by(Method::POST, "/v1/orders"), "requests");
         assert_eq!(made_by(Method::GET, "/v1/status"), "requests");
         let head = Request::builder().method(Method::HEAD).uri("/v1/orders").body(Body::empty()).unwrap();

@@ -38,6 +38,7 @@ struct Ports {
     binance: SocketAddr,
     _stop: watch::Sender<bool>,
     _runtime: Runtime,
+    _readers: Runtime,
 }
 
 impl Ports {
@@ -57,6 +58,8 @@ impl Ports {
         parts.requests = requests_in;
         let (handle, access, config) = (VenueHandle::new(parts), Arc::clone(venue.node().access()), Arc::new(config));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        // Whose sessions never go on: no request waits for them.
+        let readers = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (stop, stopping) = watch::channel(false);
         let (server, facade) = {
             let _context = runtime.enter();
@@ -71,7 +74,8 @@ impl Ports {
             clock: None,
             shards: None,
             requests: threads.clone(),
-            readers: threads.clone(),
+            readers: readers.handle().clone(),
+            lists: threads.clone(),
             stopping: stopping.clone(),
         });
         let venue = handle.clone();
@@ -80,7 +84,8 @@ impl Ports {
         let doors = Doors::new(places);
         runtime.spawn(walras_binance::serve(Some(facade), facade_app, status.clone(), (doors.clone(), places)));
         runtime.spawn(server.serve(walras_api::router(app), config, status, (doors, places), stopping));
-        Self { commands, onward, transfers, looks, busy, venue, doorbell, http, binance, _stop: stop, _runtime: runtime }
+        let (_stop, _runtime, _readers) = (stop, runtime, readers);
+        Self { commands, onward, transfers, looks, busy, venue, doorbell, http, binance, _stop, _runtime, _readers }
     }
 
     /// The next command. Its sender waits.
@@ -244,6 +249,20 @@ fn a_client_that_hangs_up_between_two_commands_leaves_no_half() {
     let operator = read_key(&operator_key_file(&venue.dir)).unwrap();
     ports.hang_up_own(&operator, "/v1/admin/batches", &json!({"name": "main", "assets": ["BTC", "USD"]}), 4);
     until("the batch market is open", || market.operator.get("/v1/batches").unwrap()["batches"][0]["phase"] == "open");
+}
+
+/// Sessions of readers, here ones that never go on, keep nobody waiting who asks for a list.
+#[test]
+fn lists_are_made_while_readers_get_nothing() {
+    let venue = Venue::start();
+    let ports = Ports::open(&venue, 60_000);
+    let mut stream = TcpStream::connect(ports.http).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!("GET /v1/instruments HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", ports.http);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 /// What the log says was asked of the cluster is asked, also where the client has hung up in between.

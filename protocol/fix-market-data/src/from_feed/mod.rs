@@ -407,6 +407,12 @@ impl FromFeed {
         if self.waits_since_ns.is_some() { self.publish_due_ns() } else { u64::MAX }
     }
 
+    /// Whether there is a next piece.
+    #[must_use]
+    pub fn has_pieces(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
     /// The next piece, if there is one.
     pub fn next_piece(&mut self) -> Option<OwnedPiece> {
         self.pieces.pop_front()

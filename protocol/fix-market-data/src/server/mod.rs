@@ -11,10 +11,11 @@ use walras_types::{AccountId, BatchMarketId, RejectReason};
 use walras_wire::order_entry::{ByeReason, Copies, LogonTerms, OnDisconnect, ReportsWanted, Role};
 
 use crate::connection::{Connection, MarketKey, Part, Stage, State, Target, sent_ns};
-use crate::limits::{SLOW_NS_MAX, THROTTLED_MAX};
+use crate::limits::THROTTLED_MAX;
 use crate::market::{Market, News};
 use crate::piece::{Need, Piece};
 use crate::say::rejected;
+use crate::spoken::Spoken;
 use crate::tags;
 
 mod requests;
@@ -79,6 +80,8 @@ pub struct MarketDataServer {
     /// The instruments are known, if there are any. Nobody is let in before.
     is_listed: bool,
     markets: BTreeMap<MarketKey, Market>,
+    /// What was said of them since they changed.
+    spoken: Spoken,
     /// How many requests read it.
     needs: BTreeMap<Need, usize>,
     /// What is needed now, or no more.
@@ -104,6 +107,7 @@ impl MarketDataServer {
             batches: Vec::new(),
             is_listed: false,
             markets: BTreeMap::new(),
+            spoken: Spoken::default(),
             needs: BTreeMap::new(),
             asks: VecDeque::new(),
             readers: BTreeMap::new(),
@@ -124,6 +128,7 @@ impl MarketDataServer {
     /// The instruments and batch markets are these now. Before, logons are refused.
     pub fn set_catalog(&mut self, catalog: Arc<Catalog>, batches: Vec<BatchListed>) {
         (self.catalog, self.batches, self.is_listed) = (catalog, batches, true);
+        self.spoken.clear();
         let of_all: Vec<(u64, u64)> = self
             .connections
             .iter()
@@ -149,6 +154,7 @@ impl MarketDataServer {
             names: BTreeMap::new(),
             target_count: 0,
             slow_since_ns: None,
+            written_ns: self.clock.0,
             throttled: 0,
             is_dirty: false,
         };
@@ -291,6 +297,7 @@ impl MarketDataServer {
             Piece::Orders(piece) => (MarketKey::Instrument(piece.instrument), Part::Orders),
         };
         let Some(market) = self.markets.get_mut(&key) else { return };
+        self.spoken.forget(key);
         let news = match piece {
             Piece::Book(piece) => market.book.take(piece),
             Piece::Trades { is_snapshot, trades, .. } => market.trades.take(*is_snapshot, trades),
@@ -311,7 +318,7 @@ impl MarketDataServer {
     fn tell(&mut self, id: u64, no: u64, key: MarketKey, what: (Part, News)) {
         let (clock, catalog) = (self.clock, Arc::clone(&self.catalog));
         let (Some(connection), Some(market)) = (self.connections.get_mut(&id), self.markets.get(&key)) else { return };
-        if connection.tell(clock, (no, &catalog), (key, market), what) {
+        if connection.tell(clock, (no, &catalog), (key, market), what, &mut self.spoken) {
             self.forget_request(id, no);
         }
         self.settle(id);
@@ -403,7 +410,7 @@ impl MarketDataServer {
                 Stage::Judged(since_ns) if now_ns >= since_ns.saturating_add(timeout_ns) => {
                     self.bye(id, ByeReason::Rejected(RejectReason::VenueNotReady), "");
                 }
-                Stage::Open(_) if connection.slow_since_ns.is_some_and(|since| now_ns >= since.saturating_add(SLOW_NS_MAX)) => {
+                Stage::Open(_) if connection.is_deaf(now_ns) => {
                     let text = "More market data waits for this connection than it reads: read faster, or ask for less";
                     self.bye(id, ByeReason::SlowReader, text);
                 }
@@ -443,11 +450,14 @@ impl MarketDataServer {
 
     /// So many of them were written.
     pub fn consume(&mut self, id: u64, len: usize) {
-        let day_ns = self.clock.1;
+        let (now_ns, day_ns) = self.clock;
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.session.consume(len);
+        if len > 0 {
+            connection.written_ns = now_ns;
+        }
         if matches!(connection.stage, Stage::Open(_)) && connection.slow_since_ns.is_some() {
-            let done = connection.catch_up(day_ns, &self.catalog, &self.markets);
+            let done = connection.catch_up(day_ns, &self.catalog, &self.markets, &mut self.spoken);
             done.into_iter().for_each(|no| self.forget_request(id, no));
             self.settle(id);
         }

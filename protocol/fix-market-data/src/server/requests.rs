@@ -237,6 +237,7 @@ impl MarketDataServer {
     }
 
     pub(super) fn forget(&mut self, need: Need) {
+        self.spoken.forget(key_of(need));
         let Some(market) = self.markets.get_mut(&key_of(need)) else { return };
         match need {
             Need::Book(_) => market.book.forget(),

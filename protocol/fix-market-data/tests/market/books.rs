@@ -152,22 +152,43 @@ fn a_slow_reader_gets_whole_books_and_no_more_than_it_reads() {
     world.order(0, 10_001, Side::Buy, 40, 1);
     world.publish(0, false);
     assert_eq!(world.hear(&mut client)[0].get(35), Some("X"));
-    // One that never reads is logged out.
+    // One that reads less than comes has some time to catch up; then it is logged out.
     for step in 0..4_000_u64 {
         world.order(0, 20_000 + step, Side::Buy, 10 + i64::try_from(step % 30).unwrap(), 1);
         world.publish(0, false);
     }
-    assert!(!world.server.is_over(1));
-    world.now_ns += 25_000_000_000;
-    world.server.at(world.now_ns - crate::world::DAY_NS, world.now_ns);
-    world.server.on_timer();
-    world.now_ns += 10_000_000_000;
-    world.server.at(world.now_ns - crate::world::DAY_NS, world.now_ns);
-    world.server.on_timer();
-    assert!(world.server.is_over(1));
+    for _ in 0..3 {
+        assert!(!is_over_after(&mut world, 9));
+        world.server.consume(1, 1);
+    }
+    assert!(is_over_after(&mut world, 9));
     let last = world.hear(&mut client).pop().unwrap();
     assert_eq!(last.get(35), Some("5"));
     assert!(last.get(58).unwrap().contains("read faster"), "{last:?}");
+}
+
+/// Whether the first connection is over when so many seconds have passed.
+fn is_over_after(world: &mut World, seconds: u64) -> bool {
+    world.now_ns += seconds * 1_000_000_000;
+    world.server.at(world.now_ns - crate::world::DAY_NS, world.now_ns);
+    world.server.on_timer();
+    world.server.is_over(1)
+}
+
+#[test]
+fn who_takes_nothing_at_all_is_logged_out_sooner() {
+    let mut world = World::new(1);
+    let mut client = world.connect(1, "FIX.4.4");
+    world.hear(&mut client);
+    world.send(&mut client, "V", &format!("262=r|263=1|264=0|265=1|267=2|269=0|269=1|146=1|55={}|", symbol(0)));
+    world.hear(&mut client);
+    assert!(!is_over_after(&mut world, 20), "nothing waits for it");
+    for step in 0..4_000_u64 {
+        world.order(0, step + 1, Side::Buy, 50 + i64::try_from(step % 40).unwrap(), 1);
+        world.publish(0, false);
+    }
+    assert!(!is_over_after(&mut world, 9));
+    assert!(is_over_after(&mut world, 2));
 }
 
 #[test]

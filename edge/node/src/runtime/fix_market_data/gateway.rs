@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use walras_feed::sender::Packets;
@@ -84,7 +84,7 @@ impl FromTree {
     }
 
     pub(super) fn has_more(&self) -> bool {
-        !self.items.is_empty()
+        !self.items.is_empty() || self.feed.has_pieces()
     }
 
     /// How long nothing is due.
@@ -117,7 +117,9 @@ impl FromTree {
 
     /// Gives the server what came.
     pub(super) fn hear(&mut self, (now_ns, day_ns): (u64, u64), server: &mut MarketDataServer, catalog: &Catalog) {
-        for _ in 0..ROUND_MAX {
+        // What is known already is told first.
+        let most = if self.feed.has_pieces() { 0 } else { ROUND_MAX };
+        for _ in 0..most {
             let Ok(item) = self.items.try_recv() else { break };
             match item {
                 Item::Packet(bytes) => {
@@ -137,7 +139,10 @@ impl FromTree {
         if let Some(channels) = self.feed.channels() {
             *lock(&self.channels) = channels;
         }
-        while let Some(piece) = self.feed.next_piece() {
+        let begun = Instant::now();
+        while begun.elapsed() < TELL
+            && let Some(piece) = self.feed.next_piece()
+        {
             match &piece {
                 OwnedPiece::Block(block) => {
                     let amount = |sold| Amount::new(sold).unwrap_or(Amount::MAX);

@@ -11,7 +11,7 @@ use walras_fix_market_data::{Auction, BatchPiece, BatchTerms, BookPiece, Day, Ma
 use walras_ports::{Catalog, ConnectionId, Doorbell, Push, Shared, Subscription, VenueHandle};
 use walras_types::{AssetId, TimeNs};
 
-use super::prices;
+use super::{TELL, prices};
 use crate::runtime::recovery::spawn;
 
 /// Publications that wait for the thread: beyond them the feeds' own queue fills, and beyond that they begin again.
@@ -73,7 +73,11 @@ impl FromReplica {
 
     /// Gives the server what was released.
     pub(super) fn hear(&mut self, server: &mut MarketDataServer, catalog: &Catalog) {
+        let begun = Instant::now();
         for _ in 0..ROUND_MAX {
+            if begun.elapsed() >= TELL {
+                return;
+            }
             let Ok(heard) = self.heard.try_recv() else { return };
             match heard {
                 Heard::Lost(connection) if self.connection == Some(connection) => {
