@@ -14,7 +14,7 @@ use walras_relay::packet::Packet;
 use walras_replica::{Listing, PublicationMark};
 use walras_types::Amount;
 
-use super::prices;
+use super::{TELL, prices};
 
 /// Packets that wait for the thread. Beyond them some are lost: markets have a gap, and wait for a snapshot.
 const ITEMS_MAX: usize = 1 << 13;
