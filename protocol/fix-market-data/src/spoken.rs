@@ -132,7 +132,7 @@ mod tests {
             spoken.get(shape(1, depth), || of_bytes(SPOKEN_BYTES_MAX / 3));
             assert!(spoken.bytes <= SPOKEN_BYTES_MAX);
         }
-        assert!(spoken.get(shape(2, 0), || of_bytes(2 * SPOKEN_BYTES_MAX)).is_some(), "one that is larger is told all the same");
+        assert!(spoken.get(shape(2, 0), || of_bytes(2 * SPOKEN_BYTES_MAX)).is_some(), "one that is larger is made all the same");
         spoken.forget(shape(2, 0).key);
         assert_eq!(spoken.bytes, 0);
     }

@@ -117,7 +117,7 @@ impl FromTree {
 
     /// Gives the server what came.
     pub(super) fn hear(&mut self, (now_ns, day_ns): (u64, u64), server: &mut MarketDataServer, catalog: &Catalog) {
-        // What is known already is told first.
+        // What waits already goes out first.
         let most = if self.feed.has_pieces() { 0 } else { ROUND_MAX };
         for _ in 0..most {
             let Ok(item) = self.items.try_recv() else { break };
