@@ -92,8 +92,9 @@ fn reached_at(address: Option<SocketAddr>) -> String {
     address.filter(|address| !address.ip().is_unspecified()).map_or_else(String::new, |address| address.to_string())
 }
 
-/// Readers that have not logged on are served with the processor time that requests and orders leave, and so are long answers. A lower nice value is not
-/// enough: the kernel lets a running thread finish its slice, milliseconds, where one of this class stands back at once.
+/// Readers that have not logged on are served with the processor time that requests and orders leave, and so are long answers. A lower
+/// nice value is not enough: the kernel lets a running thread finish its slice, milliseconds, where one of this class stands back at
+/// once.
 fn yield_to_requests() {
     // Elsewhere than on Linux it would be said of the whole process.
     #[cfg(target_os = "linux")]

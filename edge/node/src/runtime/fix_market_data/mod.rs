@@ -39,7 +39,7 @@ pub(super) use gateway::{FeedSink, catalog_of};
 
 const DOORBELL: Token = Token(0);
 const TOKENS: std::ops::Range<usize> = 1..70_000;
-/// How long a round tells readers what came, before it serves requests and writes: with many readers each publication takes a while.
+/// How long a round gives out what came, before it serves requests and writes: with many readers each publication takes a while.
 const TELL: Duration = Duration::from_millis(1);
 /// How often connections that are over or silent are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
