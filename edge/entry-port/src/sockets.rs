@@ -82,8 +82,6 @@ pub struct EntrySockets {
     buffer: Box<[u8]>,
     /// What was inside encrypted records.
     plain: Box<[u8]>,
-    /// Steps of handshakes that this round has left.
-    handshakes_left: u32,
     kernel_stamps: KernelStamps,
     arrivals: Arrivals,
     /// The kernel has refused to stamp what comes, which was logged.
@@ -99,9 +97,6 @@ pub struct EntrySockets {
 
 /// A client that does not read its last bytes is waited for so long.
 const FAREWELL_NS: u64 = 5_000_000_000;
-
-/// A handshake takes the processor for as long as about a hundred orders: a round makes so many steps of them, and the others wait.
-const HANDSHAKES_PER_ROUND: u32 = 8;
 
 /// The clocks of this machine.
 pub trait EntryClock {
@@ -148,7 +143,6 @@ impl EntrySockets {
             read_turns: ReadTurns::default(),
             buffer: vec![0; TURN_BYTES].into_boxed_slice(),
             plain: Box::default(),
-            handshakes_left: 0,
             kernel_stamps: KernelStamps::new(),
             arrivals: Arrivals::default(),
             is_unstamped: false,
@@ -235,7 +229,6 @@ impl EntrySockets {
             }
         }
         self.read_turns.begin_round();
-        self.handshakes_left = HANDSHAKES_PER_ROUND;
         while let Some(place) = self.read_turns.call() {
             // Whether its end came meanwhile is not known here.
             self.read(place, true, port);
@@ -326,10 +319,9 @@ impl EntrySockets {
             let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut) else { return };
             let id = StreamId { place, serial: socket.serial };
             let has_tls = socket.tls.is_some();
-            let is_handshaking = socket.tls.as_ref().is_some_and(|tls| tls.is_handshaking());
-            if is_handshaking && self.handshakes_left == 0 {
-                // In the next round, behind all who wait.
-                return self.read_turns.wait(place, taken.max(1));
+            let is_strange = socket.principal.is_none();
+            if is_strange && !self.read_turns.has_room_for_a_stranger() {
+                return self.read_turns.put_off(place);
             }
             let room = self.read_turns.room(taken);
             if room == 0 {
@@ -340,8 +332,8 @@ impl EntrySockets {
                 Ok((len, stamp_ns)) => {
                     taken += len;
                     self.read_turns.has_read(len);
-                    if is_handshaking {
-                        self.handshakes_left -= 1;
+                    if is_strange {
+                        self.read_turns.has_read_a_stranger();
                     }
                     if !has_tls {
                         self.take(id, (len, false), stamp_ns, port);
@@ -412,7 +404,14 @@ impl EntrySockets {
         };
         // The kernel's clock is the system's, that of stamps perhaps another: how long the bytes waited is the same by both.
         let waited_ns = stamp_ns.map(|stamp_ns| walras_access::now().0.saturating_sub(stamp_ns));
-        let at = arrivals.at(port.at(), waited_ns, stamped_last_ns);
+        let at = port.at();
+        let at = if logged_on.is_some() {
+            arrivals.at(at, waited_ns, stamped_last_ns)
+        } else {
+            // A stranger may have waited for its turn, while all that had come counted as read.
+            *stamped_last_ns = at.time_ns;
+            at
+        };
         port.replica.on_bytes(at, id, bytes, &mut |principal, permission, from| match access.get() {
             Some(access) => access.charge_entry(at.now, principal, permission, from),
             None => Ok(()),

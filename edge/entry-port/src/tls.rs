@@ -166,10 +166,6 @@ pub(crate) struct TlsStream {
 }
 
 impl TlsStream {
-    pub(crate) fn is_handshaking(&self) -> bool {
-        self.connection.is_handshaking()
-    }
-
     /// Takes what came, as far as it goes now; the rest of `sealed` is to come again after [`Self::read`].
     ///
     /// # Errors

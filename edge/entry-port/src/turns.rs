@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 pub(crate) const TURN_BYTES: usize = 16 << 10;
 /// Bytes read in a round, before what they ask for is passed on: others work on it while the rest is read.
 pub(crate) const ROUND_BYTES: usize = 64 << 10;
+/// Reads in a round from strangers, who have not logged on: a step of a handshake, or a logon, takes the processor for as long as about a
+/// hundred orders.
+const STRANGERS_READS: u32 = 2;
 
 /// Connections, by their places, that have something to read of which the poll does not tell again.
 #[derive(Debug, Default)]
@@ -17,6 +20,8 @@ pub(crate) struct ReadTurns {
     /// Who is in either, by place.
     is_waiting: Vec<bool>,
     round_left: usize,
+    /// Reads from strangers that the round has left.
+    strangers_left: u32,
     /// A moment at which others waited, and how many of them have had no turn since.
     owed: Option<(u64, usize)>,
 }
@@ -30,7 +35,7 @@ impl ReadTurns {
     /// Begins a round.
     pub(crate) fn begin_round(&mut self) {
         self.queue.extend(self.had_theirs.drain(..));
-        self.round_left = ROUND_BYTES;
+        (self.round_left, self.strangers_left) = (ROUND_BYTES, STRANGERS_READS);
     }
 
     /// The next of those who wait, while it may read.
@@ -64,6 +69,21 @@ impl ReadTurns {
     /// How many bytes a connection may be read that was read so many in this turn.
     pub(crate) fn room(&self, read: usize) -> usize {
         TURN_BYTES.saturating_sub(read).min(self.round_left)
+    }
+
+    /// Whether a stranger may be read.
+    pub(crate) fn has_room_for_a_stranger(&self) -> bool {
+        self.strangers_left > 0
+    }
+
+    /// A stranger was read.
+    pub(crate) fn has_read_a_stranger(&mut self) {
+        self.strangers_left = self.strangers_left.saturating_sub(1);
+    }
+
+    /// A stranger is to be read in a later round, behind all who wait. What it has sent counts as having come later.
+    pub(crate) fn put_off(&mut self, place: usize) {
+        self.wait(place, 1);
     }
 
     /// So many bytes were read.
@@ -136,6 +156,35 @@ mod tests {
         let read = read_all(vec![100 * k, 100 * k, 100 * k, 100 * k, k, k]);
         let places: Vec<usize> = read.iter().map(|(place, _)| *place).collect();
         assert_eq!(places[..8], [0, 1, 2, 3, 4, 5, 0, 1], "the first four fill a round; then it is the others' turn");
+    }
+
+    #[test]
+    fn a_crowd_of_strangers_is_read_a_few_in_a_round_and_holds_nothing_up() {
+        let mut turns = ReadTurns::default();
+        let read = |turns: &mut ReadTurns, place: usize| {
+            let may = turns.has_room_for_a_stranger();
+            if may {
+                turns.has_read(100);
+                turns.has_read_a_stranger();
+            } else {
+                turns.put_off(place);
+            }
+            may
+        };
+        turns.begin_round();
+        let first: Vec<usize> = (0..10).filter(|place| read(&mut turns, *place)).collect();
+        assert_eq!((first, turns.end_round(10)), (vec![0, 1], Some(10)));
+        let mut rounds = Vec::new();
+        for polled_ns in 11..15 {
+            assert!(!turns.is_empty());
+            turns.begin_round();
+            // All are called, so that each keeps its place among those who wait.
+            let called: Vec<usize> = std::iter::from_fn(|| turns.call()).collect();
+            rounds.push(called.into_iter().filter(|place| read(&mut turns, *place)).collect::<Vec<_>>());
+            assert_eq!(turns.end_round(polled_ns), Some(polled_ns), "those who have logged on do not wait for them");
+        }
+        assert_eq!(rounds, [[2, 3], [4, 5], [6, 7], [8, 9]]);
+        assert!(turns.is_empty());
     }
 
     #[test]

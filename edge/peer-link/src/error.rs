@@ -151,6 +151,12 @@ pub enum LinkError {
          replicas? let only them reach it"
     )]
     CrowdedOut,
+    /// It was disconnected at once, because its machine connects too often.
+    #[error(
+        "it was closed at once, because its machine connects too often; is the peer address open to others than replicas? let only them \
+         reach it"
+    )]
+    TooOften,
     /// It was silent for too long and did not answer a ping.
     #[error("it has not answered for too long; it stands still, or the network does")]
     Silent,

@@ -9,6 +9,7 @@ use std::mem::{Discriminant, discriminant};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
+use accept::Strangers;
 use bytes::Bytes;
 use mio::event::Event;
 use mio::net::TcpStream;
@@ -52,6 +53,7 @@ pub struct Links {
     counts: fn(&[u8]) -> bool,
     peers: BTreeMap<ReplicaId, Peer>,
     slots: Vec<Option<Box<Connection>>>,
+    strangers: Strangers,
     limits: LinkLimits,
     timing: LinkTiming,
     faults_allowed: bool,
@@ -106,6 +108,7 @@ impl Links {
             counts: config.counts,
             peers: BTreeMap::new(),
             slots: Vec::new(),
+            strangers: Strangers::new(now_ns),
             limits,
             timing,
             faults_allowed: config.faults_allowed,
@@ -568,6 +571,7 @@ impl Links {
         let older = peer.up.replace(slot);
         peer.versions = Some(hello.versions.clone());
         peer.failure_count = 0;
+        peer.greeted_from = Some(connection.remote.ip().to_canonical());
         connection.holds_snapshot = peer.faults.as_ref().is_some_and(|faults| faults.out.is_blocked());
         if let Some(older_slot) = older
             && let Some(older) = self.slots[older_slot].take()

@@ -20,7 +20,9 @@ pub const SHORTAGE_RETRY: Duration = Duration::from_millis(100);
 pub const SHORTAGE_OVER: Duration = Duration::from_secs(5);
 /// Connections accepted in one turn. So a flood leaves the thread time for its other work, and connections closed to make room are
 /// gone before the next turn.
-const TURN_MAX: usize = 32;
+const TURN_MAX: usize = 16;
+/// Connections that the system keeps until they are accepted; it may keep fewer. One that finds no room is tried again after a second.
+const BACKLOG: i32 = 4_096;
 /// A connection is probed after this idle time, ...
 const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(30);
 /// ... at this interval, ...
@@ -152,6 +154,8 @@ impl Listener {
     pub fn bind(registry: &Registry, token: Token, address: SocketAddr) -> io::Result<Self> {
         let mut socket = TcpListener::bind(address)?;
         let local = socket.local_addr()?;
+        // It listens already, with room for fewer.
+        rustix::net::listen(&socket, BACKLOG)?;
         prepare(&socket);
         registry.register(&mut socket, token, Interest::READABLE)?;
         Ok(Self { socket, local, shortage: Shortage::default(), look_at_ns: None, taken: 0, news: None })

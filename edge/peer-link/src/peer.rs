@@ -1,5 +1,7 @@
 //! The state of a peer across its connections, and the handling of its frames.
 
+use std::net::IpAddr;
+
 use walras_consensus::{Incarnations, ReplicaId};
 
 use crate::config::PeerAddress;
@@ -17,6 +19,8 @@ pub(crate) struct Peer {
     /// The slot of its connection, once it has greeted.
     pub(crate) up: Option<usize>,
     pub(crate) versions: Option<Versions>,
+    /// Where it greeted from last.
+    pub(crate) greeted_from: Option<IpAddr>,
     pub(crate) dial: Dial,
     pub(crate) failure_count: u32,
     pub(crate) faults: Option<Box<InjectedFaults>>,
@@ -25,7 +29,8 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(address: PeerAddress, dial: Dial) -> Self {
-        Self { address, up: None, versions: None, dial, failure_count: 0, faults: None, incarnations: Incarnations::default() }
+        let incarnations = Incarnations::default();
+        Self { address, up: None, versions: None, greeted_from: None, dial, failure_count: 0, faults: None, incarnations }
     }
 }
 

@@ -67,10 +67,10 @@ impl Campaign {
     #[must_use]
     pub fn full(program: &Path, dir: &Path) -> Self {
         let pace = Pace {
-            every: Duration::from_millis(3),
+            every: Duration::from_millis(6),
             connect_every: Duration::from_millis(20),
-            dialects_every: Duration::from_millis(6),
-            made_per_second: 400,
+            dialects_every: Duration::from_millis(12),
+            made_per_second: 300,
         };
         Self {
             program: program.to_path_buf(),

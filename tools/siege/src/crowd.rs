@@ -43,7 +43,7 @@ pub struct Plan {
     pub talk: Option<(Message, u32)>,
     /// Whether they read what comes.
     pub reads: bool,
-    /// Connections that are closed a second, and replaced by new ones.
+    /// New connections a second, where they come at a rate: they begin with none, keep to it, and the oldest gives way to the newest.
     pub replaced_per_second: u32,
     /// Whether each closes its side once it has sent what it sends first.
     pub closes_its_side: bool,
@@ -189,7 +189,8 @@ impl Work {
             let now = Instant::now();
             let seconds = now.duration_since(last).as_secs_f64();
             last = now;
-            replaced += f64::from(self.plan.replaced_per_second) * seconds;
+            // What could not be done in time is not made up for: a late turn does not become a burst.
+            replaced = due(replaced, self.plan.replaced_per_second, seconds);
             while replaced >= 1.0 {
                 replaced -= 1.0;
                 if self.members.len() >= self.plan.count {
@@ -203,13 +204,12 @@ impl Work {
                 self.drip();
             }
             let rate = self.plan.talk.as_ref().map_or(0, |(_, rate)| *rate);
-            // What could not be sent in time is not made up for: a late turn does not become a burst.
-            talked = (talked + f64::from(rate) * seconds).min(f64::from(rate) * BEHIND_SECONDS_MAX + 1.0);
+            talked = due(talked, rate, seconds);
             self.talk(talked as usize);
             talked -= talked.floor();
             self.turn(if rate > 0 || self.plan.replaced_per_second > 0 { TURN } else { IDLE_TURN });
             self.done.standing.store(self.members.len(), SeqCst);
-            if self.opened >= self.plan.count && !self.done.is_up.load(SeqCst) {
+            if (self.plan.replaced_per_second > 0 || self.opened >= self.plan.count) && !self.done.is_up.load(SeqCst) {
                 let is_quiet = self.members.values().all(|member| member.is_connected && member.out.is_empty());
                 self.done.is_up.store(is_quiet, SeqCst);
             }
@@ -217,6 +217,9 @@ impl Work {
     }
 
     fn fill(&mut self) {
+        if self.plan.replaced_per_second > 0 {
+            return;
+        }
         let opens_max = self.plan.count.saturating_mul(self.plan.opened_times);
         for _ in 0..OPENED_AT_ONCE_MAX {
             if self.members.len() >= self.plan.count || self.opened >= opens_max {
@@ -300,6 +303,11 @@ impl Work {
             pause(left);
         }
     }
+}
+
+/// What is due of a rate after some more seconds, where so much was due before.
+fn due(before: f64, per_second: u32, seconds: f64) -> f64 {
+    (before + f64::from(per_second) * seconds).min(f64::from(per_second) * BEHIND_SECONDS_MAX + 1.0)
 }
 
 /// An attacker has a machine of its own; here it shares the venue's. So its thread runs only where nobody else wants the processor.

@@ -78,8 +78,9 @@ struct Shared {
     outlet: Mutex<Outlet>,
     /// Publications whose time has not come, in the order in which they were announced.
     marks: Mutex<VecDeque<PublicationMark>>,
-    /// Something came that may be due earlier than all else.
+    /// Something came that may be due earlier than all else: for a thread that sleeps, and for one that counts the last microseconds.
     came: Condvar,
+    has_come: AtomicBool,
     clock: ReleaseClock,
     is_over: AtomicBool,
 }
@@ -91,6 +92,20 @@ impl Shared {
 
     fn marks(&self) -> MutexGuard<'_, VecDeque<PublicationMark>> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something came that may be due earlier than all else.
+    fn say_came(&self) {
+        self.has_come.store(true, Ordering::Release);
+        self.came.notify_all();
+    }
+
+    /// Waits without a sleep and without the outlet, which others may need: until a time, or until something came.
+    fn spin_until(&self, wake_ns: u64) {
+        let is_early = || self.clock.now_ns().is_some_and(|now_ns| now_ns < wake_ns);
+        while !self.has_come.load(Ordering::Acquire) && is_early() {
+            std::hint::spin_loop();
+        }
     }
 
     /// Publications whose time has come, in order.
@@ -120,7 +135,7 @@ impl Publications {
             marks.push_back(mark);
         }
         drop((marks, outlet));
-        self.0.came.notify_all();
+        self.0.say_came();
     }
 }
 
@@ -202,6 +217,7 @@ impl MarketDataOutlet {
             })),
             marks: Mutex::new(VecDeque::new()),
             came: Condvar::new(),
+            has_come: AtomicBool::new(false),
             clock,
             is_over: AtomicBool::new(false),
         });
@@ -404,7 +420,7 @@ fn receive(mut incoming: Incoming, shared: &Shared) {
     while !shared.is_over.load(Ordering::Relaxed) {
         let Some(now_ns) = time_for_packets(shared) else { continue };
         let goes_on = incoming.take(now_ns, shared);
-        shared.came.notify_all();
+        shared.say_came();
         if !goes_on {
             return;
         }
@@ -415,6 +431,7 @@ fn receive(mut incoming: Incoming, shared: &Shared) {
 fn release(mut leaving: Leaving, shared: &Shared) {
     while !shared.is_over.load(Ordering::Relaxed) {
         let mut outlet = shared.lock();
+        shared.has_come.store(false, Ordering::Relaxed);
         let now_ns = shared.clock.now_ns();
         let marks = leaving.look(&mut outlet, now_ns, shared);
         if leaving.is_idle(&marks) {
@@ -425,7 +442,7 @@ fn release(mut leaving: Leaving, shared: &Shared) {
                 Some(sleep) if !sleep.is_zero() => drop(shared.came.wait_timeout(outlet, sleep)),
                 Some(_) | None => {
                     drop(outlet);
-                    std::hint::spin_loop();
+                    shared.spin_until(wake_ns.unwrap_or(0));
                 }
             }
             continue;
@@ -460,7 +477,7 @@ fn answer_requests(mut node: RewindNode, shared: &Shared) {
             let answered = outlet.answer(shared.clock.now_ns().unwrap_or(0), request, answer);
             if answered == Answer::Unknown && outlet.request_ns().is_some() {
                 // A replica may have to be asked.
-                shared.came.notify_all();
+                shared.say_came();
             }
             answered
         };
@@ -485,7 +502,7 @@ fn take_answers(node: &RecallNode, shared: &Shared) {
             }
         });
         match took {
-            Ok(true) => shared.came.notify_all(),
+            Ok(true) => shared.say_came(),
             Ok(false) => {}
             Err(error) => {
                 warn!("what market data the gateway missed does not come back any more: {error}");

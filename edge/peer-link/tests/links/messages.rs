@@ -213,6 +213,8 @@ fn garbage_and_unknown_peers_are_refused_and_reported_once() {
             // The connection may be refused before all bytes are written.
             let _ = stranger.write_all(&garbage);
             net.until(|_| !matches!(stranger.read(&mut [0; 1_000]), Err(e) if matches!(e.kind(), std::io::ErrorKind::WouldBlock)));
+            // Slow enough not to be refused as one that connects too often.
+            net.skipped_ns += 1_000_000_000;
         }
         let reported: Vec<_> = net.events[0].iter().collect();
         assert_eq!(reported.len(), 1, "{reported:?}");
@@ -245,6 +247,35 @@ fn strangers_who_stay_do_not_keep_a_peer_out() {
     // The silent connections stay open. No time passes, so none of them times out; the oldest is closed, and the peer is admitted.
     net.until_connected();
     drop((crowd, crowd_first));
+}
+
+#[test]
+fn strangers_who_return_at_once_are_not_heard_and_a_peer_is() {
+    let mut net = Net::new(vec![plain(1), plain(2)]);
+    let connected = |net: &mut Net, count: usize| {
+        let crowd: Vec<TcpStream> = (0..count).map(|_| connect_from([127, 0, 0, 2], net.address(1))).collect();
+        (0..5).for_each(|_| net.step(Duration::from_millis(5)));
+        let stay = |stream: &&TcpStream| {
+            stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+            matches!((&mut &**stream).read(&mut [0; 1]), Err(e) if e.kind() == std::io::ErrorKind::WouldBlock)
+        };
+        crowd.iter().filter(stay).count()
+    };
+    // A burst of four is heard, then two a second. Steps take real time, too.
+    assert!((4..=5).contains(&connected(&mut net, 30)));
+    let refusals = |net: &Net| net.events[1].iter().filter(|e| matches!(e, LinkEvent::Refused { why: LinkError::TooOften, .. })).count();
+    assert_eq!(refusals(&net), 1, "it is reported once");
+    net.skipped_ns += 1_000_000_000;
+    assert!((2..=3).contains(&connected(&mut net, 30)));
+    net.acquaint();
+    net.until_connected();
+}
+
+fn connect_from(source: [u8; 4], to: std::net::SocketAddr) -> TcpStream {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &std::net::SocketAddr::from((source, 0))).unwrap();
+    rustix::net::connect(&socket, &to).unwrap();
+    socket.into()
 }
 
 #[test]
