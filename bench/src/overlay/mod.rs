@@ -57,6 +57,7 @@ const REQUIRED: &[&str] = &[
     "loq_burst_ratio",
     "loq_latency_ratio",
     "leaf_cpu_us_per_order",
+    "leaf_relay_cpu_us_per_order",
     "leaf_p50_extra_us",
     "leaf_inversions_1ms_percent",
     "relay_lost_at_80_percent",
