@@ -17,6 +17,8 @@ mod strategies;
 
 use std::path::PathBuf;
 
+use anyhow::ensure;
+
 use crate::report::Report;
 
 /// What is run.
@@ -63,10 +65,20 @@ const REQUIRED: &[&str] = &[
     "relay_lost_at_80_percent",
     "feed_ns_per_event_encode",
     "feed_ns_per_event_apply",
+    "wasm_delivery_ns",
 ];
+
+/// Why a program lacks the figures of strategies, and how one that has them is built.
+const WITHOUT_STRATEGIES: &str = "wasm_* are missing: this program was built without the feature `strategies`; `bench/run.sh overlay` \
+                                  builds it in and runs it, as `cargo build --release -p walras-bench --features strategies` builds it";
 
 /// Measures, and records.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    if !cfg!(feature = "strategies") {
+        // What is recorded has their figures: nobody waits minutes for what is not written then.
+        ensure!(!config.is_full, "overlay.json was not written: {WITHOUT_STRATEGIES}");
+        report.note(WITHOUT_STRATEGIES);
+    }
     report.rounds(config.rounds);
     report.require(REQUIRED);
     feed::run(config, report)?;
@@ -78,7 +90,5 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     prober::run(config, report)?;
     #[cfg(feature = "strategies")]
     strategies::run(config, report)?;
-    #[cfg(not(feature = "strategies"))]
-    report.note("without strategies: bench/run.sh builds them in");
     simulated::run(&config.jasper, config.is_full, report)
 }
