@@ -46,6 +46,7 @@ export async function networkSteps(browser: Browser): Promise<void> {
     assert.match(await text(page, "#tree-words"), /no relay tree/);
     const facts = await Promise.all(["gateways", "copies", "receivers-late"].map((fact) => text(page, `#network-${fact}`)));
     assert.deepEqual(facts, ["–", "–", "–"]);
+    assert.equal(await page.locator("#leaves-table").isVisible(), false, "no head of a table without rows");
   });
 }
 
@@ -125,7 +126,15 @@ async function seesTree(page: Page): Promise<void> {
     /^Of 9\s300 samples that receivers reported, 37 were late/u,
   );
   assert.match((await text(page, "#network-delivered")).replace(/\s/gu, " "), /^100 µs$/);
-  assert.equal(await page.locator("#leaves-table tbody tr").count(), 23);
+  assert.equal(await page.locator("#replicas-table tbody tr").count(), 3);
+  assert.equal(await page.locator("#leaves-table tbody tr").count(), 20);
+  // No column is one in which nothing can ever be.
+  const heads = (table: string): Promise<string[]> => page.locator(`${table} thead th`).allTextContents();
+  assert.deepEqual(await heads("#replicas-table"), ["Replica", "Link", "Orders", "Overtaken"]);
+  assert.deepEqual(await heads("#leaves-table"), ["Leaf gateway", "Link", "Stands below", "Sessions"]);
+  assert.match(await text(page, "#replicas-table tbody tr"), /\d\s?%$/u);
+  const asked = await page.locator("#network-head dl > div").filter({ has: page.locator("#network-asked") }).innerText();
+  assert.match(asked, /^Gap requests\s+\d+$/u);
   const lost = page.locator("#leaves-table tbody tr").filter({ has: page.locator("td:first-child", { hasText: /^47$/ }) });
   assert.match((await lost.textContent()) ?? "", /Not linked/);
   assert.equal(await lost.getAttribute("title"), "the other end closed the connection");

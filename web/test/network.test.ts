@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ClusterGateway, ClusterView } from "walras";
-import { headsOf, nameOf, outWords, pictureOf, relayLines, relaysOut, treesOf } from "../src/state/network.ts";
-import { cluster, muteRelay, relayNode, relayTree, replica, silentRelay } from "./whole.ts";
+import type { ClusterGateway, ClusterView, FairAccessView } from "walras";
+import {
+  headsOf, leafLines, nameOf, outWords, pictureOf, relayLines, relaysOut, replicaLines, treesOf,
+} from "../src/state/network.ts";
+import { cluster, gatewayFigures, muteRelay, relayNode, relayTree, replica, sequencerFigures, silentRelay } from "./whole.ts";
 
 function clusterOf(gateways: number, layers: number[], lost: number[] = []): ClusterView {
   const leaf = (id: number): ClusterGateway => ({
@@ -76,6 +78,27 @@ test("each relay says what it passed on, by hedges, and lost; one that does not 
     ["1 3", "1, 3", "", "120 400", "9 300", "12", "312 µs"],
   ]);
   assert.deepEqual(relayLines(relayTree({ layers: [2, 6] })), [], "before the first answer");
+});
+
+test("replicas show what became of their orders, leaf gateways where they stand and who uses them", () => {
+  const of = clusterOf(3, [], [42]);
+  const gateways = [gatewayFigures({ gateway: 1, held: 1_200, overtaken: 6 }), gatewayFigures({ gateway: 3 })];
+  const fair: FairAccessView = {
+    is_sequencing: true, clock: { status: "good", bound_ns: 1, source: "system" }, gateway: null,
+    sequencer: sequencerFigures({ gateways }), release: null,
+  };
+  const texts = (lines: object[]): unknown[][] =>
+    lines.map((line) => Object.values(line).map((value) => (typeof value === "string" ? value.replace(/\s/gu, " ") : value)));
+  assert.deepEqual(texts(replicaLines({ cluster: of, fair, latency: null })), [
+    ["1", "1", true, "1 200", "0.5 %", null], ["2", "2", true, "–", "–", null], ["3", "3", false, "0", "–", null],
+  ]);
+  assert.deepEqual(texts(replicaLines({ cluster: of, fair: null, latency: null })).map((line) => line.slice(3, 5)), [
+    ["–", "–"], ["–", "–"], ["–", "–"],
+  ]);
+  assert.deepEqual(texts(leafLines(of)), [
+    ["40", "40", true, "this replica", "1", null], ["41", "41", true, "another replica", "–", null],
+    ["42", "42", false, "this replica", "1", null],
+  ]);
 });
 
 test("of several trees one is drawn, and each says how many of its relays are down", () => {

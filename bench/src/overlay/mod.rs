@@ -17,6 +17,8 @@ mod strategies;
 
 use std::path::PathBuf;
 
+use anyhow::ensure;
+
 use crate::report::Report;
 
 /// What is run.
@@ -54,18 +56,35 @@ const REQUIRED: &[&str] = &[
     "window_1us_percent_n1000",
     "window_1us_product_percent_n100",
     "window_1us_product_percent_n1000",
+    "hedged_p99_ratio_n100",
+    "hedged_window_p99_ratio_n100",
+    "cloudex_latency_ratio_n100",
+    "cloudex_holding_ratio_n100",
+    "cloudex_product_latency_ratio_n100",
+    "cloudex_product_holding_ratio_n100",
     "loq_burst_ratio",
     "loq_latency_ratio",
     "leaf_cpu_us_per_order",
+    "leaf_relay_cpu_us_per_order",
     "leaf_p50_extra_us",
     "leaf_inversions_1ms_percent",
     "relay_lost_at_80_percent",
     "feed_ns_per_event_encode",
     "feed_ns_per_event_apply",
+    "wasm_delivery_ns",
 ];
+
+/// Why a program lacks the figures of strategies, and how one that has them is built.
+const WITHOUT_STRATEGIES: &str = "wasm_* are missing: this program was built without the feature `strategies`; `bench/run.sh overlay` \
+                                  builds it in and runs it, as `cargo build --release -p walras-bench --features strategies` builds it";
 
 /// Measures, and records.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    if !cfg!(feature = "strategies") {
+        // What is recorded has their figures: nobody waits minutes for what is not written then.
+        ensure!(!config.is_full, "overlay.json was not written: {WITHOUT_STRATEGIES}");
+        report.note(WITHOUT_STRATEGIES);
+    }
     report.rounds(config.rounds);
     report.require(REQUIRED);
     feed::run(config, report)?;
@@ -77,7 +96,5 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     prober::run(config, report)?;
     #[cfg(feature = "strategies")]
     strategies::run(config, report)?;
-    #[cfg(not(feature = "strategies"))]
-    report.note("without strategies: bench/run.sh builds them in");
     simulated::run(&config.jasper, config.is_full, report)
 }

@@ -123,6 +123,8 @@ fn figures(network: &Network, measured: Option<&Network>, extent: Extent) -> any
     let (fig_7, fig_10) = (latency::fig_7(network, measured, extent), latency::fig_10(network, measured, extent));
     let (tree, scale) = latency::ratios(&fig_7, &fig_10);
     let [ours, product] = simultaneous::within_1us_percent(&simultaneous::table_6(network, None, extent));
+    let (hedged, hedged_window) = latency::hedging_ratios(network, extent);
+    let [over_cloudex, product_over_cloudex] = simultaneous::over_cloudex(network, extent);
     let (rate, wait) = bursts::loq_ratios(&bursts::fig_12(network, extent));
     let figures = [
         ("tree_vs_unicast_n100", tree, "ratio"),
@@ -131,6 +133,12 @@ fn figures(network: &Network, measured: Option<&Network>, extent: Extent) -> any
         ("window_1us_percent_n1000", ours.1, "percent"),
         ("window_1us_product_percent_n100", product.0, "percent"),
         ("window_1us_product_percent_n1000", product.1, "percent"),
+        ("hedged_p99_ratio_n100", hedged, "ratio"),
+        ("hedged_window_p99_ratio_n100", hedged_window, "ratio"),
+        ("cloudex_latency_ratio_n100", over_cloudex.0, "ratio"),
+        ("cloudex_holding_ratio_n100", over_cloudex.1, "ratio"),
+        ("cloudex_product_latency_ratio_n100", product_over_cloudex.0, "ratio"),
+        ("cloudex_product_holding_ratio_n100", product_over_cloudex.1, "ratio"),
         ("loq_burst_ratio", rate, "ratio"),
         ("loq_latency_ratio", wait, "ratio"),
     ];

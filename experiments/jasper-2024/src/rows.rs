@@ -13,6 +13,8 @@ pub enum Check {
     AtLeast(f64),
     /// Nothing: it is shown.
     Shown,
+    /// Nothing, for there is no figure of ours, which is no number then: what the table says in its place.
+    NotMeasured(&'static str),
 }
 
 impl Check {
@@ -33,7 +35,7 @@ impl Check {
             Self::Within(low, high) => Some((low..=high).contains(&value)),
             Self::AtMost(most) => Some(value <= most),
             Self::AtLeast(least) => Some(value >= least),
-            Self::Shown => None,
+            Self::Shown | Self::NotMeasured(_) => None,
         }
     }
 
@@ -42,7 +44,7 @@ impl Check {
             Self::Within(low, high) => format!("{} to {}", rounded(low), rounded(high)),
             Self::AtMost(most) => format!("at most {}", rounded(most)),
             Self::AtLeast(least) => format!("at least {}", rounded(least)),
-            Self::Shown => String::new(),
+            Self::Shown | Self::NotMeasured(_) => String::new(),
         }
     }
 }
@@ -77,6 +79,18 @@ impl Row {
         Self { claim, what: what.into(), published: None, ours, unit, check }
     }
 
+    /// What is published and cannot be measured here, and why.
+    #[must_use]
+    pub fn not_measured(
+        claim: &'static str,
+        what: impl Into<String>,
+        published: f64,
+        unit: &'static str,
+        why: &'static str,
+    ) -> Self {
+        Self::new(claim, what, published, f64::NAN, unit, Check::NotMeasured(why))
+    }
+
     /// Whether it is as it has to be; `None` where nothing is asked. What is no number is never.
     #[must_use]
     pub fn is_met(&self) -> Option<bool> {
@@ -89,15 +103,11 @@ impl Row {
 
     fn cells(&self) -> [String; 7] {
         let published = self.published.map_or_else(String::new, rounded);
-        [
-            self.claim.into(),
-            self.what.clone(),
-            published,
-            rounded(self.ours),
-            self.unit.into(),
-            self.check.words(),
-            self.verdict().into(),
-        ]
+        let ours = match self.check {
+            Check::NotMeasured(why) => format!("not measured: {why}"),
+            _ => rounded(self.ours),
+        };
+        [self.claim.into(), self.what.clone(), published, ours, self.unit.into(), self.check.words(), self.verdict().into()]
     }
 }
 
@@ -240,12 +250,14 @@ mod tests {
         let rows = vec![
             Row::new("J1", "a, b", 0.51, 0.4949, "ratio", Check::AtMost(0.51)),
             Row::own("J2", "c", 1234.56, "us", Check::Shown),
+            Row::not_measured("J3", "e", 50.0, "us", "needs a part"),
         ];
         let mut findings = Findings::table("fig-1", "title", rows);
         findings.curves.push(Curve::ours("one", vec![(1.0, 2.5)]));
         assert_eq!(
             findings.csv(),
-            "claim,what,published,ours,unit,asked,verdict\nJ1,a; b,0.51,0.495,ratio,at most 0.51,met\nJ2,c,,1235,us,,\n"
+            "claim,what,published,ours,unit,asked,verdict\nJ1,a; b,0.51,0.495,ratio,at most 0.51,met\nJ2,c,,1235,us,,\n\
+             J3,e,50,not measured: needs a part,us,,\n"
         );
         assert_eq!(findings.curves_csv(), "curve,x,y\none,1,2.5\n");
         assert!(findings.markdown().contains("| J1 | a, b | 0.51 | 0.495 | ratio | at most 0.51 | met |\n"));

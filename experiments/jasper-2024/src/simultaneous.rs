@@ -129,11 +129,24 @@ fn over(release: &Release, other: &Release) -> (f64, f64) {
     (ratio(|of| &of.overall), ratio(|of| &of.held))
 }
 
+/// Messages of figure 11 that count, and those before them, which do not: by rules on sampled packets, and by the product's.
+fn messages_of_fig_11(extent: Extent) -> (u64, [u64; 2]) {
+    (extent.of(100_000, 2_000), [extent.of(SETTLING, 3_000), extent.of(PRODUCT_SETTLING, 3_000)])
+}
+
+/// Latency and holding of the tree with one further copy over `CloudEx`'s, as in figure 11: by our rule, and by the product's.
+#[must_use]
+pub fn over_cloudex(network: &Network, extent: Extent) -> [(f64, f64); 2] {
+    let (messages, settling) = messages_of_fig_11(extent);
+    let compared = Compared::on(network, messages, settling);
+    [&compared.ours, &compared.product].map(|ours| over(ours, &compared.cloudex))
+}
+
 /// Figure 11: with and without hedging, and as `CloudEx` does it.
 #[must_use]
 pub fn fig_11(network: &Network, measured: Option<&Network>, extent: Extent) -> Findings {
-    let (messages, settling) = (extent.of(100_000, 2_000), extent.of(SETTLING, 3_000));
-    let both_settling = [settling, extent.of(PRODUCT_SETTLING, 3_000)];
+    let (messages, both_settling) = messages_of_fig_11(extent);
+    let settling = both_settling[0];
     let tree = |hedge: u32| Setup::published(network, heuristic(100), hedge, 11);
     let with = release(tree(2), PUBLISHED_RULE, messages, 1, settling);
     let without = release(tree(0), PUBLISHED_RULE, messages, 1, settling);

@@ -52,6 +52,10 @@ fn hedging_cuts_tails() {
     assert!(p99(2) < 0.8 * p99(0), "{}", fig_9.markdown());
     let fig_8 = latency::fig_8(&network(), None, Extent::Small);
     assert!(fig_8.figure("H = 1: overall latency, p50") < fig_8.figure("H = 0: overall latency, p50"), "{}", fig_8.markdown());
+    // What the bench takes over is what the figure says.
+    let (latency, window) = latency::hedging_ratios(&network(), Extent::Small);
+    assert_eq!(latency, fig_8.figure("sprayed, H = 1 over H = 0: overall latency, p99"));
+    assert_eq!(window, fig_8.figure("sprayed, H = 1 over H = 0: window, p99"));
 }
 
 #[test]
@@ -85,6 +89,11 @@ fn holding_costs_less_over_the_tree_and_two_receivers_make_it_surer() {
     let fig_11 = simultaneous::fig_11(&network(), None, Extent::Small);
     let ratio = fig_11.figure("H = 2 over CloudEx: overall latency, p50");
     assert!(ratio < 0.5, "{}", fig_11.markdown());
+    let [ours, product] = simultaneous::over_cloudex(&network(), Extent::Small);
+    for (name, (latency, holding)) in [("ours", ours), ("product's rule", product)] {
+        let figure = |of: &str| fig_11.figure(&format!("{name}, H = 1, over CloudEx: {of}, p50"));
+        assert_eq!((latency, holding), (figure("overall latency"), figure("holding")));
+    }
     let table_4 = simultaneous::table_4(&network(), Extent::Small);
     let p99 = |whose: &str| table_4.figure(&format!("{whose} each: overall latency, p99"));
     assert!(p99("two receivers") < p99("one receiver"), "{}", table_4.markdown());

@@ -44,8 +44,10 @@ pub enum TreeError {
 /// What sending costs, for [`Tree::by_cost`]. In any one unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// From a node's first byte sent to its child's first byte received.
+    /// From a node's first byte sent to its child's first byte received, at the median.
     pub hop: u64,
+    /// By how much longer that takes for one packet of ten. With 0 all hops take the same.
+    pub jitter: u64,
     /// One more copy of a packet at the same node.
     pub copy: u64,
 }
@@ -108,14 +110,15 @@ impl Tree {
         Self::new(depth, root(receivers, depth), receivers)
     }
 
-    /// The tree whose last receiver gets the last copy soonest, if all hops cost the same: of all depths, with the fan-out that
-    /// fits. With a hedge each node sends so many times more copies.
+    /// The tree whose slowest receiver has a packet soonest, if all hops are alike: of all depths, with the fan-out that fits. With
+    /// a hedge each node sends so many times more copies, and fewer receivers are late.
     pub fn by_cost(receivers: u32, hedge: u32, costs: Costs) -> Result<Self, TreeError> {
         let trees = (1..=DEPTH_MAX).filter_map(|depth| Self::new(depth, root(receivers, depth), receivers).ok());
         trees.min_by_key(|tree| tree.longest(hedge, costs)).ok_or(TreeError::Receivers(receivers))
     }
 
-    /// When the last copy of a packet arrives at the last receiver, in the unit of `costs`.
+    /// When the slowest receiver has a packet, in the unit of `costs`: the last of all copies at each node of its way, and how far the
+    /// slowest of so many receivers is behind others.
     #[must_use]
     pub fn longest(&self, hedge: u32, costs: Costs) -> u64 {
         let layers = (0..self.depth()).map(|layer| {
@@ -123,7 +126,21 @@ impl Tree {
             let copies = u64::from(self.layers[layer].div_ceil(parents)) * u64::from(copies(hedge, parents));
             costs.hop + copies * costs.copy
         });
-        layers.sum()
+        layers.sum::<u64>() + self.behind(hedge, costs.jitter)
+    }
+
+    /// How far the slowest receiver is behind the median one. A receiver is late where all its copies are, which come by different
+    /// relays: with c copies each, the slowest of n stands for a chance of n^(-1/c). Delays are taken to have an exponential tail, of
+    /// which each halving of the chance takes as long, and to differ from hop to hop, so that they grow with the root of the depth.
+    fn behind(&self, hedge: u32, jitter: u64) -> u64 {
+        let last = self.depth() - 1;
+        let copies = u64::from(copies(hedge, self.parents_of(last)));
+        // Halvings, in sixths: the sixth power of the greatest number of receivers has 121 bits.
+        let sixths = u64::from(u128::from(self.layers[last]).pow(6).ilog2());
+        // The first halving is the median. One packet of ten is log2(5) = 2.322 halvings further, and later by the jitter.
+        let beyond = sixths.saturating_sub(6 * copies);
+        let root_in_thousandths = (1_000_000 * self.depth() as u64).isqrt();
+        jitter * beyond * root_in_thousandths / (copies * 6 * 2_322)
     }
 
     /// Layers below the sender.
@@ -233,7 +250,7 @@ mod tests {
     /// With the costs that Jasper measured on AWS (section 4.1: 30 us a layer, 2.7 us a copy).
     #[test]
     fn the_cheapest_tree_is_no_worse_than_the_heuristic() {
-        let costs = Costs { hop: 30_000, copy: 2_700 };
+        let costs = Costs { hop: 30_000, jitter: 0, copy: 2_700 };
         for receivers in (1..400).chain([1_000, 5_800, 10_000, RECEIVERS_MAX]) {
             for hedge in 0..3 {
                 let [best, known] = [Tree::by_cost(receivers, hedge, costs), Tree::by_heuristic(receivers)].map(Result::unwrap);
@@ -242,8 +259,40 @@ mod tests {
             }
         }
         // Where a copy costs as much as a hop, deep trees win; where it costs nothing, no tree at all.
-        assert_eq!(Tree::by_cost(1_000, 0, Costs { hop: 1, copy: 1 }).unwrap().layers(), [4, 16, 64, 256, 1_000]);
-        assert_eq!(Tree::by_cost(1_000, 0, Costs { hop: 1, copy: 0 }).unwrap().depth(), 1);
+        assert_eq!(Tree::by_cost(1_000, 0, Costs { hop: 1, jitter: 0, copy: 1 }).unwrap().layers(), [4, 16, 64, 256, 1_000]);
+        assert_eq!(Tree::by_cost(1_000, 0, Costs { hop: 1, jitter: 0, copy: 0 }).unwrap().depth(), 1);
+    }
+
+    /// The trees that are the best of all depths in the simulated cloud of `experiments/jasper-2024` (table 8), by the sizes there.
+    #[test]
+    fn the_cheapest_tree_is_the_best_of_a_simulated_cloud() {
+        let hosts: [(u64, u64, [&[u32]; 4]); 3] = [
+            (0, 2_700, [&[5, 30], &[10, 100], &[7, 49, 300], &[10, 100, 1_000]]),
+            (570, 1_300, [&[30], &[10, 100], &[17, 300], &[10, 100, 1_000]]),
+            (570, 350, [&[30], &[10, 100], &[17, 300], &[32, 1_000]]),
+        ];
+        for (receive, copy, best) in hosts {
+            let costs = Costs { hop: 30_000 + receive, jitter: 15_790, copy };
+            for (receivers, best) in [30, 100, 300, 1_000].into_iter().zip(best) {
+                assert_eq!(Tree::by_cost(receivers, 1, costs).unwrap().layers(), best, "{copy} ns a copy");
+            }
+        }
+    }
+
+    #[test]
+    fn a_second_path_is_worth_a_hop_where_hops_differ() {
+        let planned = |hedge: u32, jitter: u64| {
+            let tree = Tree::by_cost(100, hedge, Costs { hop: 30_570, jitter, copy: 350 }).unwrap();
+            tree.layers().to_vec()
+        };
+        assert_eq!((planned(1, 0), planned(1, 15_790)), (vec![100], vec![10, 100]));
+        // Without a hedge a relay brings no second path.
+        assert_eq!(planned(0, 15_790), [100]);
+        let costs = |jitter: u64| Costs { hop: 5, jitter, copy: 1 };
+        let alone = Tree::new(1, 1, 1).unwrap();
+        assert_eq!(alone.longest(0, costs(0)), alone.longest(0, costs(1_000)), "of one receiver the slowest is the median one");
+        let tree = Tree::new(2, 10, 100).unwrap();
+        assert!(tree.longest(1, costs(100)) < tree.longest(0, costs(100)), "a hedge cuts the tail");
     }
 
     #[test]

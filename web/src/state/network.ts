@@ -3,10 +3,11 @@
 
 import type { ClusterView, FairAccessView, Latency, RelayNode, RelayTree } from "walras";
 import { client } from "../api/client.ts";
-import { group, showSpan } from "../base/format.ts";
+import { group, showShare, showSpan } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
 import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
+import { sharePpm } from "./fair-access.ts";
 
 const ASK_EVERY_MS = 1_000;
 /** Whether the venue has fair access is known a moment after the page has begun. So long is that waited for. */
@@ -140,6 +141,52 @@ export function relayLines({ relays }: RelayTree): RelayLine[] {
       packets: count(packets), hedges: count(by_hedge), lost: count(lost), transit: transitNs === null ? "–" : showSpan(transitNs),
     };
   });
+}
+
+/** A replica, which participants may use as a gateway, for people. */
+export interface ReplicaLine {
+  key: string;
+  name: string;
+  isLinked: boolean;
+  /** Orders that it passed on and the leader held, those of the leaf gateways below it among them; a dash where nothing is held. */
+  orders: string;
+  /** Of these, the share that left after one with a later stamp. */
+  overtaken: string;
+  trouble: string | null;
+}
+
+/** The replicas in the venue's order, with what the leader judged of their orders. Pure. */
+export function replicaLines({ cluster, fair }: NetworkLook): ReplicaLine[] {
+  const judged = new Map((fair?.sequencer?.gateways ?? []).map((figures) => [figures.gateway, figures]));
+  return cluster.replicas.map(({ replica, is_linked: isLinked, trouble }) => {
+    const figures = judged.get(replica);
+    const share = figures === undefined ? null : sharePpm(figures.overtaken, figures.held);
+    return {
+      key: String(replica), name: String(replica), isLinked, orders: figures === undefined ? "–" : group(String(figures.held)),
+      overtaken: share === null ? "–" : showShare(share), trouble,
+    };
+  });
+}
+
+/** A leaf gateway, for people. Its orders count for the replica above it: the venue has no figures of them by leaf. */
+export interface LeafLine {
+  key: string;
+  name: string;
+  isLinked: boolean;
+  /** Which replica it stands below. */
+  below: string;
+  /** Of its participants; a dash where it stands below another replica, which alone knows. */
+  sessions: string;
+  trouble: string | null;
+}
+
+/** The leaf gateways in the venue's order. Pure. */
+export function leafLines({ gateways = [] }: ClusterView): LeafLine[] {
+  const { network: words } = t;
+  return gateways.map(({ gateway, is_linked: isLinked, stands_below: isBelow, sessions, trouble }) => ({
+    key: String(gateway), name: String(gateway), isLinked, below: isBelow ? words.belowHere : isLinked ? words.belowOther : "–",
+    sessions: isBelow ? group(String(sessions)) : "–", trouble,
+  }));
 }
 
 export interface Node {

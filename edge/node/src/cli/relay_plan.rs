@@ -11,9 +11,9 @@ use walras_terminal::table::table;
 
 use super::{CliError, Output};
 
-/// Nanoseconds of a hop, at the median of a cloud's network and with what our relay takes to receive, and of one more copy of our relay
-/// where the kernel cuts packets (J5 of `experiments/jasper-2024`, `Hosts::SEGMENTED` there).
-const MEASURED: Costs = Costs { hop: 30_570, copy: 350 };
+/// Nanoseconds of a hop, at the median of a cloud's network and with what our relay takes to receive, of its jitter (table 7 of
+/// `experiments/jasper-2024`), and of one more copy of our relay where the kernel cuts packets (J5 there, `Hosts::SEGMENTED`).
+const MEASURED: Costs = Costs { hop: 30_570, jitter: 15_790, copy: 350 };
 /// The port in the skeleton.
 const PORT: u16 = 7_400;
 
@@ -26,8 +26,9 @@ pub struct PlanArgs {
     /// Additional copies of each packet, by other relays.
     #[arg(long, default_value_t = 1)]
     pub hedge: u32,
-    /// What sending costs on your machines: a TOML file with `hop_ns`, from one node to the next, and `copy_ns`, one more copy of a packet
-    /// at the same node. Without it what was measured on one cloud.
+    /// What sending costs on your machines: a TOML file with `hop_ns`, from one node to the next at the median, `jitter_ns`, by how much
+    /// one packet of ten takes longer, and `copy_ns`, one more copy of a packet at the same node. Without it what was measured on one
+    /// cloud.
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
     /// Where to write the tree's file by the costs, with names to replace by addresses. An existing file is left as it is.
@@ -40,6 +41,9 @@ pub struct PlanArgs {
 #[serde(deny_unknown_fields)]
 struct CostsFile {
     hop_ns: u64,
+    /// Without it all hops take the same.
+    #[serde(default)]
+    jitter_ns: u64,
     copy_ns: u64,
 }
 
@@ -58,34 +62,33 @@ pub(super) fn plan(args: &PlanArgs) -> Result<Output, CliError> {
         ("layers", "layers"),
         ("widest fan-out", "fan_out_max"),
         ("relays", "relays"),
-        ("last copy, us", "last_copy_us"),
+        ("slowest receiver, us", "slowest_us"),
     ];
     let shown: Vec<Value> = rows.iter().map(for_people).collect();
     let mut human = table(&shown, &columns);
-    let Costs { hop, copy } = costs;
+    let Costs { hop, jitter, copy } = costs;
     let whose = if args.costs.is_some() { "of your file" } else { "measured on one cloud: measure yours, and give --costs" };
-    let _ = writeln!(human, "A hop of {hop} ns and a copy of {copy} ns, {whose}.");
+    let _ = writeln!(human, "A hop of {hop} ns with a jitter of {jitter} ns, and a copy of {copy} ns, {whose}.");
     if let Some(out) = &args.out {
         write(out, &skeleton(&by_costs, args.hedge))?;
         let _ = writeln!(human, "{} has the tree by costs: replace its names by addresses, and make its key.", out.display());
     }
-    Ok(Output {
-        human,
-        json: json!({"receivers": args.receivers, "hedge": args.hedge, "hop_ns": hop, "copy_ns": copy, "plans": rows}),
-    })
+    let (receivers, hedge) = (args.receivers, args.hedge);
+    let json = json!({"receivers": receivers, "hedge": hedge, "hop_ns": hop, "jitter_ns": jitter, "copy_ns": copy, "plans": rows});
+    Ok(Output { human, json })
 }
 
 fn read(path: &Path) -> Result<Costs, CliError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| CliError::Io { what: format!("could not read {}", path.display()), source })?;
     let wrong = |detail: String| CliError::Wrong(format!("{}: {detail}", path.display()));
-    let CostsFile { hop_ns, copy_ns } = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let CostsFile { hop_ns, jitter_ns, copy_ns } = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     // More than a minute is a wrong unit, and would not fit the sum.
     let most = 60_000_000_000;
-    if hop_ns.max(copy_ns) > most {
-        return Err(wrong(format!("hop_ns and copy_ns are nanoseconds, at most {most}")));
+    if hop_ns.max(jitter_ns).max(copy_ns) > most {
+        return Err(wrong(format!("hop_ns, jitter_ns and copy_ns are nanoseconds, at most {most}")));
     }
-    Ok(Costs { hop: hop_ns, copy: copy_ns })
+    Ok(Costs { hop: hop_ns, jitter: jitter_ns, copy: copy_ns })
 }
 
 fn row(by: &str, tree: &Tree, hedge: u32, costs: Costs) -> Value {
@@ -96,7 +99,7 @@ fn row(by: &str, tree: &Tree, hedge: u32, costs: Costs) -> Value {
         "layers": tree.layers(),
         "fan_out_max": fan_out,
         "relays": tree.relays(),
-        "last_copy_ns": tree.longest(hedge, costs),
+        "slowest_ns": tree.longest(hedge, costs),
     })
 }
 
@@ -105,8 +108,8 @@ fn for_people(row: &Value) -> Value {
     let mut shown = row.as_object().cloned().unwrap_or_default();
     let layers: Vec<String> = row["layers"].as_array().into_iter().flatten().map(ToString::to_string).collect();
     shown.insert("layers".to_owned(), layers.join(" + ").into());
-    let us = row["last_copy_ns"].as_u64().map(|ns| ns as f64 / 1e3);
-    shown.insert("last_copy_us".to_owned(), us.map(|us| format!("{us:.1}")).into());
+    let us = row["slowest_ns"].as_u64().map(|ns| ns as f64 / 1e3);
+    shown.insert("slowest_us".to_owned(), us.map(|us| format!("{us:.1}")).into());
     shown.into()
 }
 
@@ -153,7 +156,7 @@ mod tests {
         let Output { human, json } = plan(&args(1_000)).unwrap();
         assert_eq!(json["plans"][0]["layers"], json!([10, 100, 1_000]));
         assert_eq!((&json["plans"][0]["fan_out_max"], &json["plans"][0]["relays"]), (&json!(10), &json!(110)));
-        assert!(json["plans"][1]["last_copy_ns"].as_u64() <= json["plans"][0]["last_copy_ns"].as_u64(), "{json}");
+        assert!(json["plans"][1]["slowest_ns"].as_u64() <= json["plans"][0]["slowest_ns"].as_u64(), "{json}");
         assert!(human.contains("10 + 100 + 1000") && human.contains("measure yours"), "{human}");
         // Where copies cost next to nothing, one layer is best; where hops do, many.
         let folder = tempfile::tempdir().unwrap();
@@ -164,6 +167,12 @@ mod tests {
             let planned = said.json["plans"][1]["layers"].as_array().unwrap().len();
             assert!(if layers == 1 { planned == 1 } else { planned >= layers }, "{costs}: {}", said.json);
             assert!(said.human.contains("of your file"), "{}", said.human);
+        }
+        // What a hop's jitter is need not be known: then it counts as none.
+        for (jitter, layers) in [("", json!([100])), ("jitter_ns = 15790\n", json!([10, 100]))] {
+            std::fs::write(&file, format!("hop_ns = 30570\n{jitter}copy_ns = 350")).unwrap();
+            let said = plan(&PlanArgs { costs: Some(file.clone()), ..args(100) }).unwrap();
+            assert_eq!(said.json["plans"][1]["layers"], layers, "{}", said.json);
         }
     }
 
@@ -208,6 +217,7 @@ mod tests {
             (with("hop_ns = 1"), "copy_ns"),
             (with("hop_ns = -1\ncopy_ns = 1"), "hop_ns"),
             (with("hop_ns = 1\ncopy_ns = 90000000000"), "nanoseconds, at most"),
+            (with("hop_ns = 1\njitter_ns = 90000000000\ncopy_ns = 1"), "nanoseconds, at most"),
         ] {
             assert!(error.contains(says), "{error}");
         }

@@ -1,11 +1,10 @@
 // Where orders wait, stage by stage in proportion; and who passes orders on: replicas, whose stamps are judged, and leaf gateways below
-// them.
+// them, in a table of their own.
 
 import type { StageTimes } from "walras";
 import { byId, h, setText } from "../../base/dom.ts";
-import { group, showShare, showSpan } from "../../base/format.ts";
-import { sharePpm } from "../../state/fair-access.ts";
-import type { NetworkLook } from "../../state/network.ts";
+import { showSpan } from "../../base/format.ts";
+import { type LeafLine, leafLines, type NetworkLook, type ReplicaLine, replicaLines } from "../../state/network.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { Rows, setCells, table } from "../rows.ts";
@@ -21,17 +20,6 @@ interface Wait {
   slowNs: number;
   /** Of the longest median, for the bar. */
   part: number;
-}
-
-interface Passer {
-  key: string;
-  name: string;
-  isLinked: boolean;
-  below: string;
-  sessions: string;
-  orders: string;
-  overtaken: string;
-  trouble: string | null;
 }
 
 export function leavesView(venue: Venue): void {
@@ -53,19 +41,24 @@ export function leavesView(venue: Venue): void {
     if (median) setText(median, showSpan(medianNs));
     if (slow) setText(slow, showSpan(slowNs));
   });
-  const gateways = table(words.name, [
-    { name: words.name }, { name: words.link }, { name: words.below }, { name: words.sessions, numeric }, { name: words.orders, numeric },
-    { name: words.overtaken, numeric },
+  const replicas = table(words.replicasHead, [
+    { name: words.replicaName }, { name: words.link }, { name: words.orders, numeric }, { name: words.overtaken, numeric },
   ]);
-  gateways.element.id = "leaves-table";
-  byId("leaves-body").append(gateways.element);
+  replicas.element.id = "replicas-table";
+  const leaves = table(words.leafGateways, [
+    { name: words.leafName }, { name: words.link }, { name: words.below }, { name: words.sessions, numeric },
+  ]);
+  leaves.element.id = "leaves-table";
+  byId("leaves-body").append(replicas.element, leaves.element);
   setText(byId("leaves-words"), words.leavesWords);
-  const makePasser = (): HTMLTableRowElement =>
-    h("tr", {}, h("td"), h("td"), h("td"), h("td.num"), h("td.num"), h("td.num", { title: words.overtakenTitle }));
-  const rows = new Rows<Passer>(gateways.body, makePasser, (row, { name, isLinked, below, sessions, orders, overtaken, trouble }) => {
-    setCells(row, [name, isLinked ? words.linked : words.notLinked, below, sessions, orders, overtaken]);
-    row.cells[1]?.classList.toggle("sell", !isLinked);
-    row.title = trouble ?? "";
+  const makeReplica = (): HTMLTableRowElement =>
+    h("tr", {}, h("td"), h("td"), h("td.num"), h("td.num", { title: words.overtakenTitle }));
+  const replicaRows = new Rows<ReplicaLine>(replicas.body, makeReplica, (row, line) => {
+    fill(row, line, [line.orders, line.overtaken]);
+  });
+  const makeLeaf = (): HTMLTableRowElement => h("tr", {}, h("td"), h("td"), h("td"), h("td.num"));
+  const leafRows = new Rows<LeafLine>(leaves.body, makeLeaf, (row, line) => {
+    fill(row, line, [line.below, line.sessions]);
   });
   const draw = (): void => {
     const look = venue.network.look.value;
@@ -74,8 +67,10 @@ export function leavesView(venue: Venue): void {
     stages.show(list, ({ stage }) => stage);
     waits.element.hidden = list.length === 0;
     none.hidden = list.length > 0;
-    rows.show(passersOf(look), ({ key }) => key);
-    byId("leaves-words").hidden = (look.cluster.gateways ?? []).length === 0;
+    replicaRows.show(replicaLines(look), ({ key }) => key);
+    const lines = leafLines(look.cluster);
+    leafRows.show(lines, ({ key }) => key);
+    for (const element of [leaves.element, byId("leaves-words")]) element.hidden = lines.length === 0;
   };
   venue.network.look.watch(draw);
   shownView.watch(draw);
@@ -90,25 +85,9 @@ function waitsOf({ latency }: NetworkLook): Wait[] {
   return known.map((wait) => ({ ...wait, part: wait.medianNs / longest }));
 }
 
-function passersOf({ cluster, fair }: NetworkLook): Passer[] {
-  const figures = new Map((fair?.sequencer?.gateways ?? []).map((each) => [each.gateway, each]));
-  const replicas = cluster.replicas.map(({ replica, is_linked, trouble }) => {
-    const judged = figures.get(replica);
-    const share = judged && sharePpm(judged.overtaken, judged.held);
-    return {
-      key: `replica ${replica}`, name: words.isReplica(String(replica)), isLinked: is_linked, below: "–", sessions: "–", trouble,
-      orders: judged ? group(String(judged.held)) : "–", overtaken: share == null ? "–" : showShare(share),
-    };
-  });
-  const leaves = (cluster.gateways ?? []).map(({ gateway, is_linked, stands_below, sessions, trouble }) => ({
-    key: `gateway ${gateway}`,
-    name: String(gateway),
-    isLinked: is_linked,
-    below: stands_below ? words.belowHere : is_linked ? words.belowOther : "–",
-    sessions: stands_below ? group(String(sessions)) : "–",
-    orders: "–",
-    overtaken: "–",
-    trouble,
-  }));
-  return [...replicas, ...leaves];
+/** Who it is and whether it is linked, and then what only its kind has. */
+function fill(row: HTMLTableRowElement, { name, isLinked, trouble }: ReplicaLine | LeafLine, more: string[]): void {
+  setCells(row, [name, isLinked ? words.linked : words.notLinked, ...more]);
+  row.cells[1]?.classList.toggle("sell", !isLinked);
+  row.title = trouble ?? "";
 }

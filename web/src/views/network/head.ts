@@ -1,4 +1,5 @@
-// The head of the network view: who leads, the window in which market data has to arrive, and what is lost or unfair all the same.
+// The head of the network view: who leads, the window in which market data has to arrive, what receivers ask for again, and what is
+// unfair all the same.
 
 import type { RelayTree } from "walras";
 import { byId, h, setText } from "../../base/dom.ts";
@@ -21,7 +22,7 @@ export function networkHeadView(venue: Venue): void {
     gateways: dd("gateways"),
     copies: dd("copies"),
     packets: dd("packets"),
-    lost: dd("lost"),
+    asked: dd("asked"),
     delivered: dd("delivered"),
     unfair: dd("unfair"),
     matching: dd("matching"),
@@ -40,7 +41,7 @@ export function networkHeadView(venue: Venue): void {
       fact(words.gateways, facts.gateways, words.gatewaysTitle),
       fact(words.copies, facts.copies, words.copiesTitle),
       fact(words.packets, facts.packets, words.packetsTitle),
-      fact(words.lost, facts.lost, words.lostTitle),
+      fact(words.asked, facts.asked, words.askedTitle),
       fact(words.delivered, facts.delivered, words.deliveredTitle),
       fact(words.unfair, facts.unfair, words.unfairTitle),
       fact(words.matching, facts.matching, words.matchingTitle),
@@ -73,7 +74,7 @@ export function networkHeadView(venue: Venue): void {
     facts.gateways.classList.toggle("sell", linkedLeaves < gateways.length);
     setText(facts.copies, trees[0] ? String(trees[0].hedge + 1) : "–");
     setText(facts.packets, total(({ packets }) => packets));
-    setText(facts.lost, total(({ asked }) => asked));
+    setText(facts.asked, total(({ asked }) => asked));
     const lastLayers = trees.flatMap(({ delivery }) => delivery?.slice(-1) ?? []);
     const windows = lastLayers.flatMap(({ window_ns: windowNs }) => windowNs ?? []);
     setText(facts.delivered, windows.length === 0 ? "–" : showSpan(Math.max(...windows)));
