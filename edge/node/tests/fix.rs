@@ -298,7 +298,7 @@ fn market_data_is_what_the_venue_publishes_and_begins_again_after_a_restart() {
     reader.shows("10.0 -");
     // It takes no orders, and says which instruments there are.
     let asked = raw_session(&node, &key, &[("D", "11=x|55=BTC/USD|54=1|60=NOW|38=1|40=1|")]);
-    assert!(asked.contains("\u{1}35=j\u{1}") && asked.contains("takes V, e, g and x"), "{asked}");
+    assert!(asked.contains("\u{1}35=j\u{1}") && asked.contains("takes V, c, e, g and x"), "{asked}");
     let listed = raw_session(&node, &key, &[("x", "320=all|559=4|")]);
     assert!(listed.contains("\u{1}35=y\u{1}") && listed.contains("tick 0.25, lot 0.0001"), "{listed}");
     // Single orders, by the numbers that they have over HTTP.

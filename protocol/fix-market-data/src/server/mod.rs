@@ -12,6 +12,7 @@ use walras_wire::order_entry::{ByeReason, Copies, LogonTerms, OnDisconnect, Repo
 
 use crate::connection::{Connection, MarketKey, Part, Stage, State, Target, sent_ns};
 use crate::limits::THROTTLED_MAX;
+use crate::listing::Securities;
 use crate::market::{Market, News};
 use crate::piece::{Need, Piece};
 use crate::say::rejected;
@@ -262,7 +263,8 @@ impl MarketDataServer {
             b"e" => self.on_status_request(id, message),
             b"g" => self.on_phase_request(id, message),
             b"x" => self.on_list_request(id, message),
-            _ => connection.reject(day_ns, message, 3, "The venue takes V, e, g and x here: see docs/fix.md"),
+            b"c" => self.on_definition_request(id, message),
+            _ => connection.reject(day_ns, message, 3, "The venue takes V, c, e, g and x here: see docs/fix.md"),
         }
     }
 
@@ -457,7 +459,8 @@ impl MarketDataServer {
             connection.written_ns = now_ns;
         }
         if matches!(connection.stage, Stage::Open(_)) && connection.slow_since_ns.is_some() {
-            let done = connection.catch_up(day_ns, &self.catalog, &self.markets, &mut self.spoken);
+            let all = Securities { catalog: &self.catalog, batches: &self.batches };
+            let done = connection.catch_up(day_ns, all, &self.markets, &mut self.spoken);
             done.into_iter().for_each(|no| self.forget_request(id, no));
             self.settle(id);
         }

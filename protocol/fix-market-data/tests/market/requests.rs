@@ -1,6 +1,6 @@
 //! Requests: what is answered, refused and ended.
 
-use walras_fix_market_data::limits::REQUESTS_MAX;
+use walras_fix_market_data::limits::{OUTPUT_CONFLATES_BYTES, REQUEST_ID_BYTES_MAX, REQUESTS_MAX};
 use walras_random::Random;
 use walras_types::{BatchPhase, PriceTicks, Side, TradingPhase};
 
@@ -291,12 +291,103 @@ fn securities_and_their_phases_are_told() {
     }
 }
 
+/// FIX 4.2 has no SecurityListRequest(x).
+#[test]
+fn securities_of_fix_4_2_come_as_definitions() {
+    let (mut world, mut client) = ready("FIX.4.2");
+    world.has_batch_market();
+    world.send(&mut client, "c", "320=l|321=3|");
+    let heard = world.hear(&mut client);
+    let found: Vec<_> = heard.iter().map(|message| [35, 320, 322, 323, 393, 15, 55].map(|tag| message.get(tag).unwrap())).collect();
+    let answers = [("l-1", "BTC0/USD"), ("l-2", "BTC1/USD"), ("l-3", "USD@main"), ("l-4", "BTC@main"), ("l-5", "ETH@main")];
+    assert_eq!(found, answers.map(|(answer, symbol)| ["d", "l", answer, "4", "5", "USD", symbol]));
+    let text = heard[0].get(58).unwrap();
+    assert!(text.starts_with("tick 0.5, lot 0.001, base BTC, price-time, "), "{text}");
+    assert_eq!(heard[3].get(58), Some("batch market main: BTC in USD"));
+    for (body, kind, symbol) in [
+        ("320=o|321=3|55=BTC1/USD|", "4", Some("BTC1/USD")),
+        ("320=o|321=0|55=BTC1/USD|", "1", Some("BTC1/USD")),
+        ("320=o|321=0|55=ETH@main|", "1", Some("ETH@main")),
+        ("320=o|321=0|55=ETH/USD|", "6", None),
+        ("320=o|321=3|55=XYZ@main|", "6", None),
+        ("320=o|321=0|", "5", None),
+        ("320=o|321=1|55=BTC1/USD|", "5", None),
+        ("320=o|321=2|", "5", None),
+    ] {
+        let answer = one(&mut world, &mut client, "c", body);
+        let total = if symbol.is_some() { "1" } else { "0" };
+        let found = [35, 322, 323, 393].map(|tag| answer.get(tag).unwrap());
+        assert_eq!((found, answer.get(55)), (["d", "o-1", kind, total], symbol), "{body}");
+        let text = answer.get(58).unwrap();
+        let says = ["no such instrument", "SecurityRequestType(321) must be"][usize::from(kind == "5")];
+        assert!(symbol.is_some() || text.contains(says), "{body}: {text}");
+    }
+    // What its version does not have.
+    for body in ["320=o|", "321=3|", "320=o|321=4|", "320=o|321=3|263=1|"] {
+        assert_eq!(one(&mut world, &mut client, "c", body).get(35), Some("3"), "{body}");
+    }
+    let long = format!("320={}|321=3|", "x".repeat(REQUEST_ID_BYTES_MAX + 1));
+    let refused = one(&mut world, &mut client, "c", &long);
+    assert!(refused.get(35) == Some("j") && refused.get(58).unwrap().contains("SecurityReqID(320)"), "{refused:?}");
+}
+
+/// They ask for lists by SecurityListRequest(x).
+#[test]
+fn later_versions_get_single_definitions() {
+    for version in ["FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"] {
+        let (mut world, mut client) = ready(version);
+        let found = one(&mut world, &mut client, "c", "320=o|321=0|55=BTC1/USD|263=0|");
+        assert_eq!([35, 323, 55, 15].map(|tag| found.get(tag).unwrap()), ["d", "1", "BTC1/USD", "USD"], "{version}");
+        assert!(found.get(58).unwrap().starts_with("tick 0.5, lot 0.001, "), "{version}: {found:?}");
+        assert_eq!(one(&mut world, &mut client, "c", "320=o|321=0|55=ETH/USD|").get(323), Some("6"), "{version}");
+        for body in ["320=o|321=3|", "320=o|321=0|", "320=o|321=0|55=BTC1/USD|263=1|"] {
+            let refused = one(&mut world, &mut client, "c", body);
+            let text = refused.get(58).unwrap();
+            assert!(refused.get(323) == Some("5") && text.contains("SecurityListRequest(x)"), "{version} {body}: {text}");
+        }
+    }
+}
+
+/// More than a client may leave unread.
+#[test]
+fn long_lists_come_as_they_are_read() {
+    const ASKED: usize = 20;
+    for (version, msg_type, body, each) in [("FIX.4.2", "c", "321=3", 100), ("FIX.4.4", "x", "559=4", 1)] {
+        let mut world = World::new(100);
+        let mut client = world.connect(1, version);
+        world.hear(&mut client);
+        for id in 0..ASKED {
+            world.send(&mut client, msg_type, &format!("320={id}|{body}|"));
+        }
+        let waits = world.server.output(1).len();
+        assert!((OUTPUT_CONFLATES_BYTES..OUTPUT_CONFLATES_BYTES + (32 << 10)).contains(&waits), "{version}: {waits}");
+        let heard = world.hear(&mut client);
+        let ids: Vec<_> = heard.iter().map(|message| message.get(320).unwrap().to_owned()).collect();
+        let expected: Vec<_> = (0..ASKED).flat_map(|id| std::iter::repeat_n(id.to_string(), each)).collect();
+        assert_eq!(ids, expected, "{version}");
+        // Whoever asks for more than may wait is refused, and gets what is on its way.
+        for id in 0..2 * REQUESTS_MAX {
+            world.send(&mut client, msg_type, &format!("320={id}|{body}|"));
+        }
+        let (refused, lists): (Vec<_>, Vec<_>) =
+            world.hear(&mut client).into_iter().partition(|message| message.get(35) == Some("j"));
+        assert!(!refused.is_empty() && refused.iter().all(|message| message.get(58).unwrap().contains("256")), "{version}");
+        assert_eq!(lists.len(), (2 * REQUESTS_MAX - refused.len()) * each, "{version}");
+        assert_eq!(one(&mut world, &mut client, msg_type, &format!("320=x|{}55=BTC7/USD|", single(msg_type))).get(320), Some("x"));
+    }
+}
+
+/// How one security is asked for.
+fn single(msg_type: &str) -> &'static str {
+    if msg_type == "c" { "321=0|" } else { "559=0|" }
+}
+
 #[test]
 fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
     const VALUES: [&str; 16] =
         ["0", "1", "2", "3", "A", "B", "Q", "N", "Y", "", "*", "BTC0/USD", "BTC1/USD", "BTC@main", "-1", "99999999999999999999"];
     const VERSIONS: [&str; 6] = ["FIX.4.2", "FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"];
-    const TAGS: [i32; 18] = [262, 263, 264, 265, 266, 267, 269, 269, 146, 55, 55, 320, 559, 324, 335, 336, 547, 5083];
+    const TAGS: [i32; 19] = [262, 263, 264, 265, 266, 267, 269, 269, 146, 55, 55, 320, 321, 559, 324, 335, 336, 547, 5083];
     let mut random = Random::new(3);
     let mut world = World::new(2);
     world.has_batch_market();
@@ -308,7 +399,7 @@ fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
         for step in 0..60 {
             let kind = ["V", "V", "V", "e", "g", "x", "c", "D"][draw(8)];
             let body: String = if draw(3) == 0 {
-                (0..draw(12)).map(|_| format!("{}={}|", TAGS[draw(18)], VALUES[draw(16)])).collect()
+                (0..draw(12)).map(|_| format!("{}={}|", TAGS[draw(19)], VALUES[draw(16)])).collect()
             } else {
                 // Nearly right.
                 let (id, lasting, symbol) = (draw(6), draw(3), VALUES[10 + draw(4)]);
@@ -317,6 +408,7 @@ fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
                     "V" => format!("262={id}|263={lasting}|{market}"),
                     "e" => format!("324={id}|55={symbol}|263={lasting}|"),
                     "g" => format!("335={id}|263={lasting}|"),
+                    "c" => format!("320={id}|321={}|55={symbol}|", draw(4)),
                     _ => format!("320={id}|559={}|", draw(6)),
                 }
             };
