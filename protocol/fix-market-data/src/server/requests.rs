@@ -99,6 +99,10 @@ impl MarketDataServer {
 
     pub(super) fn on_list_request(&mut self, id: u64, message: &Message) {
         let Some(name) = self.id_of_list(id, message) else { return };
+        let lasting = lasting(message).unwrap_or(Lasting::Once);
+        if lasting == Lasting::Ends {
+            return self.end_request(id, message, ("x", name));
+        }
         let symbol = match (message.get(tags::SECURITY_LIST_REQUEST_TYPE), message.text(tags::SYMBOL)) {
             (Some(b"0"), Some(symbol)) => Some(symbol.into()),
             (Some(b"4"), _) => None,
@@ -108,7 +112,7 @@ impl MarketDataServer {
                 return self.send(id, "y", &security_list(&head, &[], true));
             }
         };
-        self.begin_list(id, message, Listing::new(name, Answer::Lists, symbol, Lasting::Once));
+        self.begin_list(id, message, Listing::new(name, Answer::Lists, symbol, lasting));
     }
 
     /// All of them in FIX 4.2, which has no SecurityListRequest(x); single ones in all versions.
@@ -151,8 +155,8 @@ impl MarketDataServer {
         self.begin_or_end(id, message, Asked::List(listing), (BTreeSet::new(), false));
     }
 
-    /// Goes on with a request for securities.
-    fn tell_list(&mut self, id: u64, no: u64) {
+    /// Goes on with a request for securities: with what waits for the client to read, and what is new.
+    pub(super) fn tell_list(&mut self, id: u64, no: u64) {
         let (now_ns, day_ns) = self.clock;
         let all = Securities { catalog: &self.catalog, batches: &self.batches };
         let Some(connection) = self.connections.get_mut(&id) else { return };

@@ -377,6 +377,77 @@ fn long_lists_come_as_they_are_read() {
     }
 }
 
+fn list_fields(message: &Received) -> [Option<&str>; 6] {
+    [35, 320, 322, 560, 146, 55].map(|tag| message.get(tag))
+}
+
+/// Under the id of the request, until it ends.
+#[test]
+fn what_is_added_to_a_list_comes_to_those_who_asked_for_updates() {
+    for version in ["FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"] {
+        let (mut world, mut client) = ready(version);
+        let all = "320=l|559=4|263=1|";
+        let first = one(&mut world, &mut client, "x", all);
+        assert_eq!(list_fields(&first), ["y", "l", "l-1", "0", "2", "BTC0/USD"].map(Some), "{version}");
+        assert_eq!(world.needed(), 0, "no market is read for it");
+        let taken = one(&mut world, &mut client, "x", all);
+        assert!(taken.get(35) == Some("j") && taken.get(58).unwrap().contains("lasts"), "{taken:?}");
+        // One that is not there yet.
+        let none = one(&mut world, &mut client, "x", "320=o|559=0|55=BTC3/USD|263=1|");
+        assert_eq!((none.get(560), none.get(146)), (Some("2"), None), "{version}");
+        world.list(2);
+        let heard = world.hear(&mut client);
+        assert_eq!(heard.len(), 1, "{version}: {heard:?}");
+        assert_eq!(list_fields(&heard[0]), ["y", "l", "l-2", "0", "1", "BTC2/USD"].map(Some), "{version}");
+        let fragments = if version == "FIX.4.3" { (None, None) } else { (Some("1"), Some("Y")) };
+        assert_eq!((heard[0].get(393), heard[0].get(893)), fragments, "{version}");
+        world.list(3);
+        let heard = world.hear(&mut client);
+        let found: Vec<_> = heard.iter().map(list_fields).collect();
+        let of = |id, answer| ["y", id, answer, "0", "1", "BTC3/USD"].map(Some);
+        assert_eq!(found, [of("l", "l-3"), of("o", "o-2")], "{version}");
+        world.has_batch_market();
+        let heard = world.hear(&mut client);
+        assert_eq!(heard.len(), 1, "{version}: {heard:?}");
+        assert_eq!(list_fields(&heard[0]), ["y", "l", "l-4", "0", "3", "USD@main"].map(Some), "{version}");
+        world.has_batch_market();
+        assert!(world.hear(&mut client).is_empty(), "nothing is new");
+        for end in ["320=l|559=4|263=2|", "320=o|559=0|263=2|"] {
+            world.send(&mut client, "x", end);
+            assert!(world.hear(&mut client).is_empty(), "{version}");
+            let unknown = one(&mut world, &mut client, "x", end);
+            assert_eq!((unknown.get(35), unknown.get(380)), (Some("j"), Some("1")), "{version}");
+        }
+        world.list(4);
+        assert!(world.hear(&mut client).is_empty(), "{version}: it has ended");
+        for at in 0..REQUESTS_MAX {
+            assert_eq!(one(&mut world, &mut client, "x", &format!("320={at}|559=4|263=1|")).get(35), Some("y"));
+        }
+        let refused = one(&mut world, &mut client, "x", all);
+        assert!(refused.get(35) == Some("j") && refused.get(58).unwrap().contains("256"), "the limit is said: {refused:?}");
+    }
+}
+
+/// In one list, once it has read what waits.
+#[test]
+fn a_slow_reader_of_a_list_gets_what_was_added_meanwhile() {
+    let mut world = World::new(100);
+    let mut client = world.connect(1, "FIX.4.4");
+    world.hear(&mut client);
+    world.send(&mut client, "x", "320=s|559=4|263=1|");
+    for id in 0..20 {
+        world.send(&mut client, "x", &format!("320={id}|559=4|"));
+    }
+    let waits = world.server.output(1).len();
+    world.list(100);
+    world.list(101);
+    assert_eq!(world.server.output(1).len(), waits);
+    let heard = world.hear(&mut client);
+    let found: Vec<_> = heard.iter().filter(|message| message.get(320) == Some("s")).map(list_fields).collect();
+    let of = |answer, count, symbol| ["y", "s", answer, "0", count, symbol].map(Some);
+    assert_eq!(found, [of("s-1", "100", "BTC0/USD"), of("s-2", "2", "BTC100/USD")]);
+}
+
 /// How one security is asked for.
 fn single(msg_type: &str) -> &'static str {
     if msg_type == "c" { "321=0|" } else { "559=0|" }
@@ -409,7 +480,7 @@ fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
                     "e" => format!("324={id}|55={symbol}|263={lasting}|"),
                     "g" => format!("335={id}|263={lasting}|"),
                     "c" => format!("320={id}|321={}|55={symbol}|", draw(4)),
-                    _ => format!("320={id}|559={}|", draw(6)),
+                    _ => format!("320={id}|559={}|263={lasting}|", draw(6)),
                 }
             };
             let mut bytes = client.message(world.now_ns, kind, &body);
