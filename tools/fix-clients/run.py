@@ -2,8 +2,8 @@
 
 PROGRAM is walras. COMMAND is a client on ENGINE, and is started for each version of FIX, without TLS and with it, each time with a new
 venue. It gets name=value arguments, prints PASSED or FAILED with the name of each step, and asks for what the venue's operator or
-another participant is to do by PLEASE, as `Venue.please` and `Cluster.please` list it; a line answers when it is done. What the steps
-came to goes to results.json and into docs/fix.md.
+another participant is to do by PLEASE, as `Venue.please`, `Cluster.please` and `Leaf.please` list it; a line answers when it is done.
+What the steps came to goes to results.json and into docs/fix.md.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ STEPS = {
     "reset": "FIX.4.2",
     "logout": "FIX.4.2",
     "other_replica": "FIX.4.2",
+    "leaf_gateway": "FIX.4.2",
 }
 PATIENCE_S = 240
 #: Longest until a replica leads.
@@ -93,6 +94,7 @@ class Venue:
     more: str = ""
     ports: list[int] = field(default_factory=lambda: [free_port() for _ in range(3)])
     process: subprocess.Popen[str] | None = None
+    operator: str = "data/operator.key"
 
     @property
     def log(self) -> pathlib.Path:
@@ -129,8 +131,9 @@ class Venue:
             self.process.wait()
             self.process = None
 
-    def ask(self, *args: str, key: str = "data/operator.key") -> None:
-        command = [self.program, "--url", f"http://127.0.0.1:{self.ports[0]}", "--key", str(self.folder / key), *args]
+    def ask(self, *args: str, key: str = "") -> None:
+        key_file = str(self.folder / (key or self.operator))
+        command = [self.program, "--url", f"http://127.0.0.1:{self.ports[0]}", "--key", key_file, *args]
         ran = subprocess.run(command, capture_output=True, text=True)
         if ran.returncode != 0:
             raise RuntimeError(f"walras {' '.join(args)}: {ran.stdout}{ran.stderr}")
@@ -164,7 +167,7 @@ class Venue:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[0]}/v1/status", timeout=PATIENCE_S) as answer:
             return str(json.load(answer)["commit"])
 
-    def please(self, what: str) -> None:
+    def please(self, what: str) -> str:
         """What clients may ask for."""
         match what.split():
             case ["kill"]:
@@ -177,21 +180,90 @@ class Venue:
                 self.ask("order", "sell", "BTC/USD", size, "--price", price, key="1.key")
             case _:
                 raise RuntimeError(f"nobody does this: {what}")
+        return ""
 
-    def arguments(self, version: str, next_expected: bool) -> list[str]:
-        """What a client is to know."""
+    def arguments(self) -> list[str]:
+        """What a client is to know of it."""
         _, orders, data = self.ports
         values = {
-            "version": version,
             "orders": orders,
             "data": data,
             "key": (self.folder / "0.key").read_text().strip(),
             "signing_key": (self.folder / "signing.key").read_text().strip(),
             "certificate": self.certificate if self.has_tls else "",
-            "next_expected": "Y" if next_expected else "N",
             "folder": self.folder,
         }
         return [f"{name}={value}" for name, value in values.items()]
+
+
+@dataclass
+class Leaf(Venue):
+    """A cluster as `walras cluster local` makes it, with the same market. Its ports of FIX are those of a leaf gateway below a relay."""
+
+    operator: str = "operator.key"
+
+    @property
+    def gateway(self) -> pathlib.Path:
+        return self.folder / "gateway-101" / "data"
+
+    @property
+    def certificate(self) -> pathlib.Path:
+        return self.gateway / "order-entry.crt"
+
+    def start(self) -> None:
+        super().start()
+        if self.has_tls:
+            # It is made without, since all of it is on the loopback.
+            self.kill()
+            for config in self.folder.glob("*/walras.toml"):
+                config.write_text(config.read_text().replace("[fix]\n", '[fix]\ntls = "on"\n'))
+            super().start()
+
+    def begin(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        shape = ["--replicas", str(REPLICAS), "--gateways", "1", "--relays", "1", "--fair-access", "--dir", str(self.folder)]
+        with self.log.open("ab") as log:
+            command = [self.program, "cluster", "local", *shape]
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+
+    def await_start(self) -> None:
+        assert self.process is not None and self.process.stdout is not None
+        said = ""
+        while "Ctrl-C" not in said:
+            line = self.process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"the cluster does not start: {self.log.read_text()}")
+            said += line
+        leader = re.search(r"replica (\d+) leads", said)
+        http = leader and re.search(rf"replica {leader[1]}: http://\S+?:(\d+)/", said)
+        gateway = re.search(r"gateway 101: .*FIX at \S+:(\d+)  market data by FIX at \S+:(\d+)", said)
+        if not http or not gateway:
+            raise RuntimeError(f"the cluster does not say where it is: {said}")
+        self.ports = [int(port) for port in (http[1], *gateway.groups())]
+
+    def kill(self) -> None:
+        """Ends it in order, since its processes are not ours."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait()
+            self.process = None
+
+    def set_up(self) -> None:
+        super().set_up()
+        ids = [(self.folder / name).read_text().partition(".")[0] for name in ("0.key", "signing.key")]
+        known, deadline = self.gateway / "keys.json", time.monotonic() + LEADER_S
+        while not (known.exists() and all(key_id in known.read_text() for key_id in ids)):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the gateway does not know the keys: {self.log.read_text()}")
+            time.sleep(0.01)
+
+    def please(self, what: str) -> str:
+        """What clients may ask for. The answer to the start is what a client is to know."""
+        if what != "leaf start":
+            return super().please(what)
+        self.start()
+        self.set_up()
+        return " ".join(self.arguments())
 
 
 class Cluster:
@@ -281,24 +353,22 @@ def run_client(program: str, command: list[str], version: str, has_tls: bool, ne
     with tempfile.TemporaryDirectory() as folder:
         venue = Venue(program, pathlib.Path(folder), has_tls)
         cluster = Cluster(program, pathlib.Path(folder) / "cluster", has_tls)
+        leaf = Leaf(program, pathlib.Path(folder) / "leaf", has_tls)
         client = None
         try:
             venue.start()
             venue.set_up()
             commit = venue.commit()
             # A client that hangs is a client that failed.
-            limited = ["timeout", str(PATIENCE_S), *command, *venue.arguments(version, next_expected)]
+            settings = [f"version={version}", f"next_expected={'Y' if next_expected else 'N'}"]
+            limited = ["timeout", str(PATIENCE_S), *command, *settings, *venue.arguments()]
             client = subprocess.Popen(limited, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             assert client.stdin is not None and client.stdout is not None
             for line in client.stdout:
                 word, _, rest = line.strip().partition(" ")
                 if word == "PLEASE":
-                    answer = ""
-                    if rest.startswith("cluster "):
-                        answer = cluster.please(rest)
-                    else:
-                        venue.please(rest)
-                    client.stdin.write(f"{answer}\n")
+                    asked = {"cluster": cluster, "leaf": leaf}.get(rest.partition(" ")[0], venue)
+                    client.stdin.write(f"{asked.please(rest)}\n")
                     client.stdin.flush()
                 elif word == "PASSED":
                     passed.append(rest)
@@ -307,13 +377,15 @@ def run_client(program: str, command: list[str], version: str, has_tls: bool, ne
             if client.wait() != 0:
                 print("".join(f"  venue: {line}\n" for line in venue.log.read_text().splitlines()[-10:]), flush=True)
                 print("".join(f"  cluster: {line}\n" for line in cluster.said().splitlines()), flush=True)
+                logs = sorted(leaf.folder.glob("*/*.log"))
+                print("".join(f"  leaf: {log}: {line}\n" for log in logs for line in log.read_text().splitlines()[-5:]), flush=True)
         finally:
             if client is not None and client.poll() is None:
                 # Which `timeout` passes on.
                 client.terminate()
                 client.wait()
-            venue.kill()
-            cluster.kill()
+            for started in (venue, cluster, leaf):
+                started.kill()
     return passed, commit
 
 

@@ -241,6 +241,9 @@ fn an_order_has_one_name_by_fix_and_by_rest() {
     node.stop();
 }
 
+/// The programs in docs that keep a book, and what runs them.
+const BOOKS: [(&str, &str); 2] = [("python3", "fix-book.py"), ("node", "fix-book.mjs")];
+
 /// A program that reads market data, and what it prints.
 struct Reader {
     process: std::process::Child,
@@ -255,23 +258,24 @@ impl Drop for Reader {
 }
 
 impl Reader {
-    /// The program of the document, whole.
-    fn start(address: SocketAddr, key: &Path) -> Self {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fix-book.py");
+    /// A program of the documents, whole.
+    fn start((runner, program): (&str, &str), address: SocketAddr, key: &Path) -> Self {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(program);
         assert!(is_short(&std::fs::read_to_string(&program).unwrap()), "{}", program.display());
         // What never comes is waited for so long.
-        let mut python = Command::new("timeout");
-        python.args(["60", "python3"]).arg(program).arg(address.to_string()).arg(key).arg("BTC/USD");
-        let mut process = python.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut command = Command::new("timeout");
+        command.args(["60", runner]).arg(program).arg(address.to_string()).arg(key).arg("BTC/USD");
+        let mut process = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
         let lines = std::io::BufRead::lines(std::io::BufReader::new(process.stdout.take().unwrap()));
         Self { process, lines }
     }
 
-    /// Reads until the best levels are these.
+    /// Reads until the best levels are these, however a language writes numbers.
     fn shows(&mut self, best: &str) {
+        let prices = |line: &str| line.split(' ').map(|price| price.parse().ok()).collect::<Vec<Option<f64>>>();
         loop {
             let line = self.lines.next().expect("the program goes on").unwrap();
-            if line == best {
+            if prices(&line) == prices(best) {
                 return;
             }
         }
@@ -286,19 +290,20 @@ fn market_data_is_what_the_venue_publishes_and_begins_again_after_a_restart() {
     let key_file = dir.path().join("reader.key");
     std::fs::write(&key_file, &key).unwrap();
     let mut orders = Session::log_on(fix_address(&node), ("TEST", &key), 1, 1);
-    let mut reader = Reader::start(node.fix_market_data_address().unwrap(), &key_file);
-    reader.shows("- -");
+    let mut readers = BOOKS.map(|book| Reader::start(book, node.fix_market_data_address().unwrap(), &key_file));
+    let mut all_show = |best: &str| readers.iter_mut().for_each(|reader| reader.shows(best));
+    all_show("- -");
     for (name, price) in [("one", "10"), ("two", "10.25"), ("three", "9")] {
         orders.send("D", &format!("11={name}|55=BTC/USD|54=1|60=NOW|38=0.5|40=2|44={price}|59=1|"));
         assert_eq!(orders.hears().1, "0");
     }
-    reader.shows("10.25 -");
+    all_show("10.25 -");
     orders.send("F", "11=gone|41=two|55=BTC/USD|54=1|60=NOW|38=0.5|");
     assert_eq!(orders.hears().1, "4");
-    reader.shows("10.0 -");
+    all_show("10.0 -");
     // It takes no orders, and says which instruments there are.
     let asked = raw_session(&node, &key, &[("D", "11=x|55=BTC/USD|54=1|60=NOW|38=1|40=1|")]);
-    assert!(asked.contains("\u{1}35=j\u{1}") && asked.contains("takes V, e, g and x"), "{asked}");
+    assert!(asked.contains("\u{1}35=j\u{1}") && asked.contains("takes V, c, e, g and x"), "{asked}");
     let listed = raw_session(&node, &key, &[("x", "320=all|559=4|")]);
     assert!(listed.contains("\u{1}35=y\u{1}") && listed.contains("tick 0.25, lot 0.0001"), "{listed}");
     // Single orders, by the numbers that they have over HTTP.
@@ -312,8 +317,9 @@ fn market_data_is_what_the_venue_publishes_and_begins_again_after_a_restart() {
     }
     node.stop();
     let node = Node::start(dir.path(), &config()).unwrap();
-    let mut reader = Reader::start(node.fix_market_data_address().unwrap(), &key_file);
-    reader.shows("10.0 -");
+    for book in BOOKS {
+        Reader::start(book, node.fix_market_data_address().unwrap(), &key_file).shows("10.0 -");
+    }
     node.stop();
 }
 

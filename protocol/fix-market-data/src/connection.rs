@@ -8,6 +8,7 @@ use walras_gateway::Principal;
 use walras_types::{AccountId, BatchMarketId, InstrumentId, TradeId};
 
 use crate::limits::{OUTPUT_CONFLATES_BYTES, SLOW_NS_MAX, STALLED_NS_MAX};
+use crate::listing::{Listing, Securities};
 use crate::market::{Market, News};
 use crate::piece::{BatchTerms, Need};
 use crate::request::{Form, Kind, Lasting, Wanted};
@@ -53,6 +54,8 @@ pub(crate) enum Asked {
     /// SecurityStatusRequest(e), TradingSessionStatusRequest(g): the id of the request, and how long it lasts.
     Status(Box<str>, Lasting),
     Phases(Box<str>, Lasting),
+    /// SecurityListRequest(x), SecurityDefinitionRequest(c).
+    List(Listing),
 }
 
 /// Whether what is there may be sent.
@@ -95,8 +98,14 @@ pub(crate) struct Request {
 
 impl Request {
     /// Whether it wants one answer, and has it.
-    fn is_done(&self) -> bool {
-        self.asked.lasting() == Lasting::Once && self.targets.values().all(|sent| sent.state == State::Current)
+    pub(crate) fn is_done(&self) -> bool {
+        let is_answered = match &self.asked {
+            Asked::List(listing) => listing.is_said(),
+            Asked::Data(_) | Asked::Status(..) | Asked::Phases(..) => {
+                self.targets.values().all(|sent| sent.state == State::Current)
+            }
+        };
+        self.asked.lasting() == Lasting::Once && is_answered
     }
 }
 
@@ -107,6 +116,7 @@ impl Asked {
             Self::Data(wanted) => ("V", wanted.id.clone()),
             Self::Status(id, _) => ("e", id.clone()),
             Self::Phases(id, _) => ("g", id.clone()),
+            Self::List(listing) => listing.name(),
         }
     }
 
@@ -114,6 +124,7 @@ impl Asked {
         match self {
             Self::Data(wanted) => wanted.lasting,
             Self::Status(_, lasting) | Self::Phases(_, lasting) => *lasting,
+            Self::List(listing) => listing.lasting(),
         }
     }
 
@@ -133,6 +144,7 @@ impl Asked {
             }
             (Self::Status(..) | Self::Phases(..), MarketKey::Instrument(instrument)) => vec![Need::Day(instrument)],
             (Self::Status(..) | Self::Phases(..), MarketKey::Batch(market)) => vec![Need::Batch(market)],
+            (Self::List(_), _) => Vec::new(),
         }
     }
 
@@ -160,6 +172,7 @@ impl Asked {
             (Self::Data(_), Part::Block) => true,
             (Self::Data(_), Part::BatchTerms) => false,
             (Self::Status(..) | Self::Phases(..), part) => matches!(part, Part::Day | Part::Block | Part::BatchTerms),
+            (Self::List(_), _) => false,
         }
     }
 }
@@ -259,11 +272,25 @@ impl Connection {
         is_done
     }
 
+    /// Sends what a request for securities has to say, as far as there is room; whether that is all.
+    pub(crate) fn go_on_listing(&mut self, day_ns: u64, no: u64, all: Securities<'_>) -> bool {
+        let version = self.version();
+        loop {
+            let is_slow = self.is_slow();
+            let Some(Request { asked: Asked::List(listing), .. }) = self.requests.get_mut(&no) else { return true };
+            if is_slow {
+                return false;
+            }
+            let Some((msg_type, body)) = listing.next(all, version) else { return true };
+            self.send(day_ns, msg_type, &body);
+        }
+    }
+
     /// Tells what waited for the client to read, as far as there is room; returns the requests that are done.
     pub(crate) fn catch_up(
         &mut self,
         day_ns: u64,
-        catalog: &Catalog,
+        all: Securities<'_>,
         markets: &BTreeMap<MarketKey, Market>,
         spoken: &mut Spoken,
     ) -> Vec<u64> {
@@ -274,6 +301,9 @@ impl Connection {
         let version = self.version();
         let numbers: Vec<u64> = self.requests.keys().copied().collect();
         for no in numbers {
+            if !self.go_on_listing(day_ns, no, all) {
+                return done;
+            }
             let targets: Vec<Target> = match self.requests.get(&no) {
                 Some(request) => {
                     let behind = request.targets.iter().filter(|(_, sent)| sent.state == State::Behind);
@@ -290,7 +320,7 @@ impl Connection {
                 let Request { asked, targets, .. } = request;
                 let Some(sent) = targets.get_mut(&target) else { continue };
                 let part = if matches!(target.key, MarketKey::Batch(_)) { Part::Block } else { Part::Book };
-                let said = say(asked, (&target, sent), (catalog, version, day_ns), market, (part, true), spoken);
+                let said = say(asked, (&target, sent), (all.catalog, version, day_ns), market, (part, true), spoken);
                 sent.note(market, said.as_ref().and_then(|said| said.update));
                 if let Some(Said { msg_type, body, .. }) = said {
                     self.send(day_ns, msg_type, &body);
@@ -368,6 +398,7 @@ fn say(
             is_news.then(|| Said::of("h", session_status(id, day, listed, version)))
         }
         (Asked::Phases(..), None, Some(_)) | (Asked::Data(_) | Asked::Status(..) | Asked::Phases(..), None, None) => None,
+        (Asked::List(_), ..) => None,
     }
 }
 

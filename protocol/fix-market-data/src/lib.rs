@@ -20,6 +20,7 @@
 mod connection;
 mod from_feed;
 pub mod limits;
+mod listing;
 mod market;
 mod orders;
 mod piece;

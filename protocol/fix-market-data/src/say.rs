@@ -470,7 +470,7 @@ pub(crate) fn session_status(id: &str, day: &Day, listed: &Listed, version: Vers
     body
 }
 
-/// What SecurityList(y) says of a security.
+/// What SecurityList(y) and SecurityDefinition(d) say of a security.
 pub(crate) struct Security {
     symbol: String,
     currency: String,
@@ -496,8 +496,18 @@ impl Security {
         Self { symbol, currency: per.to_owned(), steps: None, text }
     }
 
-    pub(crate) fn symbol(&self) -> &str {
-        &self.symbol
+    /// Adds its fields, which SecurityList(y) and SecurityDefinition(d) have alike.
+    fn write(&self, version: Version, body: &mut Body) {
+        let Self { symbol, currency, steps, text } = self;
+        body.text(tags::SYMBOL, symbol);
+        if let Some((tick, _)) = steps.as_ref().filter(|_| version >= Version::Fix50Sp2) {
+            body.text(tags::MIN_PRICE_INCREMENT, tick);
+        }
+        body.text(tags::CURRENCY, currency);
+        if let (Some((_, lot)), Version::Fix43 | Version::Fix44 | Version::Fix50) = (steps, version) {
+            body.text(tags::ROUND_LOT, lot).text(tags::MIN_TRADE_VOL, lot);
+        }
+        body.text(tags::TEXT, text);
     }
 }
 
@@ -522,38 +532,53 @@ fn terms(Listed { spec, base, scale, .. }: &Listed) -> String {
     )
 }
 
-/// SecurityList(y), in as many messages as it needs.
-pub(crate) fn security_list(id: &str, result: &str, listed: &[Security], version: Version) -> Vec<Body> {
-    let (total, mut bodies) = (listed.len(), Vec::new());
-    let mut parts = listed.chunks(crate::limits::LISTED_PER_MESSAGE).peekable();
-    loop {
-        let part = parts.next().unwrap_or_default();
-        let is_last = parts.peek().is_none();
-        let mut body = Body::new();
-        body.text(tags::SECURITY_REQ_ID, id).text(tags::SECURITY_RESPONSE_ID, &format!("{id}-{}", bodies.len() + 1));
-        body.text(tags::SECURITY_REQUEST_RESULT, result);
-        if version >= Version::Fix44 {
-            body.number(tags::TOT_NO_RELATED_SYM, total as u64).flag(tags::LAST_FRAGMENT, is_last);
-        }
-        if !part.is_empty() {
-            body.number(tags::NO_RELATED_SYM, part.len() as u64);
-        }
-        for Security { symbol, currency, steps, text } in part {
-            body.text(tags::SYMBOL, symbol);
-            if let Some((tick, _)) = steps.as_ref().filter(|_| version >= Version::Fix50Sp2) {
-                body.text(tags::MIN_PRICE_INCREMENT, tick);
-            }
-            body.text(tags::CURRENCY, currency);
-            if let (Some((_, lot)), Version::Fix43 | Version::Fix44 | Version::Fix50) = (steps, version) {
-                body.text(tags::ROUND_LOT, lot).text(tags::MIN_TRADE_VOL, lot);
-            }
+/// How an answer to a request for securities begins.
+pub(crate) struct Head<'a> {
+    pub(crate) id: &'a str,
+    /// Of the messages that answer the request, from 1.
+    pub(crate) number: u64,
+    /// SecurityRequestResult(560), SecurityResponseType(323).
+    pub(crate) result: &'static str,
+    /// Securities of the whole list.
+    pub(crate) total: usize,
+    pub(crate) version: Version,
+}
+
+/// SecurityList(y): some securities of a list, perhaps its last ones.
+pub(crate) fn security_list(head: &Head<'_>, part: &[Security], is_last: bool) -> Body {
+    let Head { id, number, result, total, version } = *head;
+    let mut body = Body::new();
+    body.text(tags::SECURITY_REQ_ID, id).text(tags::SECURITY_RESPONSE_ID, &format!("{id}-{number}"));
+    body.text(tags::SECURITY_REQUEST_RESULT, result);
+    if version >= Version::Fix44 {
+        body.number(tags::TOT_NO_RELATED_SYM, total as u64).flag(tags::LAST_FRAGMENT, is_last);
+    }
+    if !part.is_empty() {
+        body.number(tags::NO_RELATED_SYM, part.len() as u64);
+    }
+    for security in part {
+        security.write(version, &mut body);
+    }
+    body
+}
+
+/// SecurityDefinition(d): a security, or why there is none.
+pub(crate) fn security_definition(head: &Head<'_>, security: Result<&Security, &str>) -> Body {
+    let Head { id, number, result, total, version } = *head;
+    let mut body = Body::new();
+    body.text(tags::SECURITY_REQ_ID, id).text(tags::SECURITY_RESPONSE_ID, &format!("{id}-{number}"));
+    body.text(tags::SECURITY_RESPONSE_TYPE, result);
+    // TotalNumSecurities, which later versions do not have here.
+    if version < Version::Fix43 {
+        body.number(tags::TOT_NO_RELATED_SYM, total as u64);
+    }
+    match security {
+        Ok(security) => security.write(version, &mut body),
+        Err(text) => {
             body.text(tags::TEXT, text);
         }
-        bodies.push(body);
-        if is_last {
-            return bodies;
-        }
     }
+    body
 }
 
 /// The instruments that a request names, all of them where it names none.

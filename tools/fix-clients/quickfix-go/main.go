@@ -65,6 +65,7 @@ func main() {
 		{"reset", "", c.reset},
 		{"logout", "", c.logout},
 		{"other_replica", "", c.otherReplica},
+		{"leaf_gateway", "", c.leafGateway},
 	}
 	for _, step := range steps {
 		if options.isAtLeast(step.since) && !c.step(step.name, step.run) {
@@ -452,15 +453,37 @@ func (c *client) logout() {
 	}
 }
 
-// Another venue, of three replicas with fair access: the one that leads, and that the client is connected to, is killed.
-func (c *client) otherReplica() {
+// Steps at another venue, which starts when it is asked for so.
+func (c *client) elsewhere(asked string, steps func(*client)) {
 	options := maps.Clone(c.options)
-	options.set(strings.Fields(c.please("cluster start")))
+	options.set(strings.Fields(c.please(asked)))
 	other := &client{engine: newEngine(options), answers: c.answers}
-	other.goesOnElsewhere()
+	steps(other)
 	other.stop()
 	if rejects := other.takeRejects(); rejects != "" {
 		fail("%s", rejects)
+	}
+}
+
+// Three replicas with fair access: the one that leads, and that the client is connected to, is killed.
+func (c *client) otherReplica() { c.elsewhere("cluster start", (*client).goesOnElsewhere) }
+
+// A leaf gateway below a relay: all of the venue that the client knows.
+func (c *client) leafGateway() { c.elsewhere("leaf start", (*client).tradesAtAGateway) }
+
+func (c *client) tradesAtAGateway() {
+	c.logon()
+	c.book()
+	c.order()
+	c.replace()
+	c.trade()
+	c.refused()
+	c.orderStatus()
+	c.possibleResend()
+	c.cancelled()
+	c.orderTypes()
+	if c.options.isAtLeast("FIX.4.3") {
+		c.massCancel()
 	}
 }
 

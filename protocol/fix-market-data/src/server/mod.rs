@@ -10,8 +10,9 @@ use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_types::{AccountId, BatchMarketId, RejectReason};
 use walras_wire::order_entry::{ByeReason, Copies, LogonTerms, OnDisconnect, ReportsWanted, Role};
 
-use crate::connection::{Connection, MarketKey, Part, Stage, State, Target, sent_ns};
+use crate::connection::{Asked, Connection, MarketKey, Part, Request, Stage, State, Target, sent_ns};
 use crate::limits::THROTTLED_MAX;
+use crate::listing::Securities;
 use crate::market::{Market, News};
 use crate::piece::{Need, Piece};
 use crate::say::rejected;
@@ -129,17 +130,24 @@ impl MarketDataServer {
     pub fn set_catalog(&mut self, catalog: Arc<Catalog>, batches: Vec<BatchListed>) {
         (self.catalog, self.batches, self.is_listed) = (catalog, batches, true);
         self.spoken.clear();
-        let of_all: Vec<(u64, u64)> = self
-            .connections
-            .iter()
-            .flat_map(|(id, connection)| {
-                connection.requests.iter().filter(|(_, request)| request.is_of_all).map(move |(no, _)| (*id, *no))
-            })
-            .collect();
+        // A security is named before its market is.
+        for (id, no) in self.requests_that(|request| matches!(request.asked, Asked::List(_))) {
+            self.tell_list(id, no);
+            self.settle(id);
+        }
         let catalog = Arc::clone(&self.catalog);
-        for (id, no) in of_all {
+        for (id, no) in self.requests_that(|request| request.is_of_all) {
             self.add_targets(id, no, catalog.iter().map(target_of).collect());
         }
+    }
+
+    /// Such requests of all connections, with these.
+    fn requests_that(&self, are_such: impl Fn(&Request) -> bool) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        for (id, connection) in &self.connections {
+            found.extend(connection.requests.iter().filter(|(_, request)| are_such(request)).map(|(no, _)| (*id, *no)));
+        }
+        found
     }
 
     /// A client has connected.
@@ -262,7 +270,8 @@ impl MarketDataServer {
             b"e" => self.on_status_request(id, message),
             b"g" => self.on_phase_request(id, message),
             b"x" => self.on_list_request(id, message),
-            _ => connection.reject(day_ns, message, 3, "The venue takes V, e, g and x here: see docs/fix.md"),
+            b"c" => self.on_definition_request(id, message),
+            _ => connection.reject(day_ns, message, 3, "The venue takes V, c, e, g and x here: see docs/fix.md"),
         }
     }
 
@@ -457,7 +466,8 @@ impl MarketDataServer {
             connection.written_ns = now_ns;
         }
         if matches!(connection.stage, Stage::Open(_)) && connection.slow_since_ns.is_some() {
-            let done = connection.catch_up(day_ns, &self.catalog, &self.markets, &mut self.spoken);
+            let all = Securities { catalog: &self.catalog, batches: &self.batches };
+            let done = connection.catch_up(day_ns, all, &self.markets, &mut self.spoken);
             done.into_iter().for_each(|no| self.forget_request(id, no));
             self.settle(id);
         }

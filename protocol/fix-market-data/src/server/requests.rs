@@ -5,16 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use walras_fix::{Message, Version};
 
 use super::{MarketDataServer, key_of, target_of};
-use crate::connection::{Asked, MarketKey, Part, Request, Sent, Target};
+use crate::connection::{Asked, Connection, MarketKey, Part, Request, Sent, Target};
 use crate::limits::{MARKETS_MAX, REQUEST_ID_BYTES_MAX, REQUESTS_MAX};
+use crate::listing::{Answer, Listing, Securities};
 use crate::market::{Market, News};
 use crate::piece::Need;
 use crate::request::{Entries, Lasting, Wanted, all, lasting, wanted};
-use crate::say::{Security, asked, rejected, security_list};
+use crate::say::{Head, asked, rejected, security_definition, security_list};
 use crate::tags;
 
 /// What stands for all instruments.
 const ALL: &str = "*";
+
+fn no_such(symbol: &str) -> String {
+    format!("Symbol(55) {symbol} is none: SecurityListRequest(x), in FIX 4.2 SecurityDefinitionRequest(c), says which there are")
+}
 
 impl MarketDataServer {
     pub(super) fn on_data_request(&mut self, id: u64, message: &Message) {
@@ -36,8 +41,7 @@ impl MarketDataServer {
             } else if let Some(target) = self.target(symbol) {
                 targets.insert(target);
             } else {
-                let text = format!("Symbol(55) {symbol} is none: SecurityListRequest(x) says which there are");
-                return self.send(id, "Y", &rejected(name, "0", &text));
+                return self.send(id, "Y", &rejected(name, "0", &no_such(symbol)));
             }
         }
         let request = Request { asked: Asked::Data(wanted), is_of_all: symbols.contains(&ALL), targets: BTreeMap::new() };
@@ -50,12 +54,7 @@ impl MarketDataServer {
         let (name, symbol) = (message.text(tags::SECURITY_STATUS_REQ_ID), message.text(tags::SYMBOL).unwrap_or_default());
         let Some((name, lasting)) = self.id_and_lasting(id, message, name) else { return };
         let Some(target) = self.target(symbol) else {
-            return self.reject(
-                id,
-                message,
-                2,
-                &format!("Symbol(55) {symbol} is none: SecurityListRequest(x) says which there are"),
-            );
+            return self.reject(id, message, 2, &no_such(symbol));
         };
         self.begin_or_end(id, message, Asked::Status(name, lasting), (BTreeSet::from([target]), false));
     }
@@ -99,30 +98,74 @@ impl MarketDataServer {
     }
 
     pub(super) fn on_list_request(&mut self, id: u64, message: &Message) {
-        let day_ns = self.clock.1;
-        let name = message.text(tags::SECURITY_REQ_ID).unwrap_or_default();
-        let symbol = message.text(tags::SYMBOL);
-        let (listed, result) = match (message.get(tags::SECURITY_LIST_REQUEST_TYPE), symbol) {
-            (Some(b"0"), Some(symbol)) => (self.securities(Some(symbol)), "0"),
-            (Some(b"4"), _) => (self.securities(None), "0"),
-            // Not supported.
-            _ => (Vec::new(), "1"),
-        };
-        let result = if listed.is_empty() && result == "0" { "2" } else { result };
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        for body in security_list(name, result, &listed, connection.version()) {
-            connection.send(day_ns, "y", &body);
+        let Some(name) = self.id_of_list(id, message) else { return };
+        let lasting = lasting(message).unwrap_or(Lasting::Once);
+        if lasting == Lasting::Ends {
+            return self.end_request(id, message, ("x", name));
         }
+        let symbol = match (message.get(tags::SECURITY_LIST_REQUEST_TYPE), message.text(tags::SYMBOL)) {
+            (Some(b"0"), Some(symbol)) => Some(symbol.into()),
+            (Some(b"4"), _) => None,
+            // Not supported.
+            _ => {
+                let head = Head { id: &name, number: 1, result: "1", total: 0, version: self.version(id) };
+                return self.send(id, "y", &security_list(&head, &[], true));
+            }
+        };
+        self.begin_list(id, message, Listing::new(name, Answer::Lists, symbol, lasting));
     }
 
-    /// Instruments, then the assets of batch markets: the one of this symbol, or all of them.
-    fn securities(&self, symbol: Option<&str>) -> Vec<Security> {
-        let of_batches = self.batches.iter().flat_map(|batch| {
-            let per = batch.assets.first().map_or("", String::as_str);
-            batch.assets.iter().map(move |asset| Security::of_batch(&batch.name, asset, per))
-        });
-        let all = asked(&self.catalog, symbol).into_iter().map(Security::of).chain(of_batches);
-        all.filter(|security| symbol.is_none_or(|symbol| security.symbol() == symbol)).collect()
+    /// All of them in FIX 4.2, which has no SecurityListRequest(x); single ones in all versions.
+    pub(super) fn on_definition_request(&mut self, id: u64, message: &Message) {
+        let Some(name) = self.id_of_list(id, message) else { return };
+        let version = self.version(id);
+        let has_lists = version >= Version::Fix43;
+        let symbol: Option<Box<str>> = message.text(tags::SYMBOL).map(Into::into);
+        let is_once = matches!(lasting(message), None | Some(Lasting::Once));
+        let (answer, symbol) = match (message.get(tags::SECURITY_REQUEST_TYPE), symbol) {
+            (Some(b"0"), Some(symbol)) if is_once => (Answer::Definition, Some(symbol)),
+            (Some(b"3"), symbol) if !has_lists => (Answer::Definitions, symbol),
+            _ => {
+                let text = if has_lists {
+                    "SecurityRequestType(321) must be 0, with Symbol(55), and is answered once: SecurityListRequest(x) asks for lists"
+                } else {
+                    "SecurityRequestType(321) must be 0 (one, with Symbol(55)) or 3 (all)"
+                };
+                let head = Head { id: &name, number: 1, result: "5", total: 0, version };
+                return self.send(id, "d", &security_definition(&head, Err(text)));
+            }
+        };
+        self.begin_list(id, message, Listing::new(name, answer, symbol, Lasting::Once));
+    }
+
+    fn id_of_list(&mut self, id: u64, message: &Message) -> Option<Box<str>> {
+        let name = message.text(tags::SECURITY_REQ_ID);
+        let name = name.filter(|name| !name.is_empty() && name.len() <= REQUEST_ID_BYTES_MAX);
+        if name.is_none() {
+            self.reject(id, message, 0, &format!("SecurityReqID(320) must have 1 to {REQUEST_ID_BYTES_MAX} characters"));
+        }
+        name.map(Into::into)
+    }
+
+    fn version(&self, id: u64) -> Version {
+        self.connections.get(&id).map_or(Version::Fix44, Connection::version)
+    }
+
+    fn begin_list(&mut self, id: u64, message: &Message, listing: Listing) {
+        self.begin_or_end(id, message, Asked::List(listing), (BTreeSet::new(), false));
+    }
+
+    /// Goes on with a request for securities: with what waits for the client to read, and what is new.
+    pub(super) fn tell_list(&mut self, id: u64, no: u64) {
+        let (now_ns, day_ns) = self.clock;
+        let all = Securities { catalog: &self.catalog, batches: &self.batches };
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if !connection.go_on_listing(day_ns, no, all) {
+            connection.slow_since_ns.get_or_insert(now_ns);
+        }
+        if connection.requests.get(&no).is_some_and(Request::is_done) {
+            self.forget_request(id, no);
+        }
     }
 
     fn target(&self, symbol: &str) -> Option<Target> {
@@ -153,8 +196,13 @@ impl MarketDataServer {
         }
         self.requests += 1;
         let no = self.requests;
+        let is_list = matches!(request.asked, Asked::List(_));
         connection.names.insert(name, no);
         connection.requests.insert(no, request);
+        if is_list {
+            self.tell_list(id, no);
+            return Ok(());
+        }
         let is_empty = targets.is_empty();
         self.add_targets(id, no, targets);
         if is_empty && self.connections[&id].requests.get(&no).is_some_and(|request| request.asked.lasting() == Lasting::Once) {

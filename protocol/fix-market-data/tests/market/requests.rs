@@ -1,6 +1,6 @@
 //! Requests: what is answered, refused and ended.
 
-use walras_fix_market_data::limits::REQUESTS_MAX;
+use walras_fix_market_data::limits::{OUTPUT_CONFLATES_BYTES, REQUEST_ID_BYTES_MAX, REQUESTS_MAX};
 use walras_random::Random;
 use walras_types::{BatchPhase, PriceTicks, Side, TradingPhase};
 
@@ -291,12 +291,174 @@ fn securities_and_their_phases_are_told() {
     }
 }
 
+/// FIX 4.2 has no SecurityListRequest(x).
+#[test]
+fn securities_of_fix_4_2_come_as_definitions() {
+    let (mut world, mut client) = ready("FIX.4.2");
+    world.has_batch_market();
+    world.send(&mut client, "c", "320=l|321=3|");
+    let heard = world.hear(&mut client);
+    let found: Vec<_> = heard.iter().map(|message| [35, 320, 322, 323, 393, 15, 55].map(|tag| message.get(tag).unwrap())).collect();
+    let answers = [("l-1", "BTC0/USD"), ("l-2", "BTC1/USD"), ("l-3", "USD@main"), ("l-4", "BTC@main"), ("l-5", "ETH@main")];
+    assert_eq!(found, answers.map(|(answer, symbol)| ["d", "l", answer, "4", "5", "USD", symbol]));
+    let text = heard[0].get(58).unwrap();
+    assert!(text.starts_with("tick 0.5, lot 0.001, base BTC, price-time, "), "{text}");
+    assert_eq!(heard[3].get(58), Some("batch market main: BTC in USD"));
+    for (body, kind, symbol) in [
+        ("320=o|321=3|55=BTC1/USD|", "4", Some("BTC1/USD")),
+        ("320=o|321=0|55=BTC1/USD|", "1", Some("BTC1/USD")),
+        ("320=o|321=0|55=ETH@main|", "1", Some("ETH@main")),
+        ("320=o|321=0|55=ETH/USD|", "6", None),
+        ("320=o|321=3|55=XYZ@main|", "6", None),
+        ("320=o|321=0|", "5", None),
+        ("320=o|321=1|55=BTC1/USD|", "5", None),
+        ("320=o|321=2|", "5", None),
+    ] {
+        let answer = one(&mut world, &mut client, "c", body);
+        let total = if symbol.is_some() { "1" } else { "0" };
+        let found = [35, 322, 323, 393].map(|tag| answer.get(tag).unwrap());
+        assert_eq!((found, answer.get(55)), (["d", "o-1", kind, total], symbol), "{body}");
+        let text = answer.get(58).unwrap();
+        let says = ["no such instrument", "SecurityRequestType(321) must be"][usize::from(kind == "5")];
+        assert!(symbol.is_some() || text.contains(says), "{body}: {text}");
+    }
+    // What its version does not have.
+    for body in ["320=o|", "321=3|", "320=o|321=4|", "320=o|321=3|263=1|"] {
+        assert_eq!(one(&mut world, &mut client, "c", body).get(35), Some("3"), "{body}");
+    }
+    let long = format!("320={}|321=3|", "x".repeat(REQUEST_ID_BYTES_MAX + 1));
+    let refused = one(&mut world, &mut client, "c", &long);
+    assert!(refused.get(35) == Some("j") && refused.get(58).unwrap().contains("SecurityReqID(320)"), "{refused:?}");
+}
+
+/// They ask for lists by SecurityListRequest(x).
+#[test]
+fn later_versions_get_single_definitions() {
+    for version in ["FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"] {
+        let (mut world, mut client) = ready(version);
+        let found = one(&mut world, &mut client, "c", "320=o|321=0|55=BTC1/USD|263=0|");
+        assert_eq!([35, 323, 55, 15].map(|tag| found.get(tag).unwrap()), ["d", "1", "BTC1/USD", "USD"], "{version}");
+        assert!(found.get(58).unwrap().starts_with("tick 0.5, lot 0.001, "), "{version}: {found:?}");
+        assert_eq!(one(&mut world, &mut client, "c", "320=o|321=0|55=ETH/USD|").get(323), Some("6"), "{version}");
+        for body in ["320=o|321=3|", "320=o|321=0|", "320=o|321=0|55=BTC1/USD|263=1|"] {
+            let refused = one(&mut world, &mut client, "c", body);
+            let text = refused.get(58).unwrap();
+            assert!(refused.get(323) == Some("5") && text.contains("SecurityListRequest(x)"), "{version} {body}: {text}");
+        }
+    }
+}
+
+/// More than a client may leave unread.
+#[test]
+fn long_lists_come_as_they_are_read() {
+    const ASKED: usize = 20;
+    for (version, msg_type, body, each) in [("FIX.4.2", "c", "321=3", 100), ("FIX.4.4", "x", "559=4", 1)] {
+        let mut world = World::new(100);
+        let mut client = world.connect(1, version);
+        world.hear(&mut client);
+        for id in 0..ASKED {
+            world.send(&mut client, msg_type, &format!("320={id}|{body}|"));
+        }
+        let waits = world.server.output(1).len();
+        assert!((OUTPUT_CONFLATES_BYTES..OUTPUT_CONFLATES_BYTES + (32 << 10)).contains(&waits), "{version}: {waits}");
+        let heard = world.hear(&mut client);
+        let ids: Vec<_> = heard.iter().map(|message| message.get(320).unwrap().to_owned()).collect();
+        let expected: Vec<_> = (0..ASKED).flat_map(|id| std::iter::repeat_n(id.to_string(), each)).collect();
+        assert_eq!(ids, expected, "{version}");
+        // Whoever asks for more than may wait is refused, and gets what is on its way.
+        for id in 0..2 * REQUESTS_MAX {
+            world.send(&mut client, msg_type, &format!("320={id}|{body}|"));
+        }
+        let (refused, lists): (Vec<_>, Vec<_>) =
+            world.hear(&mut client).into_iter().partition(|message| message.get(35) == Some("j"));
+        assert!(!refused.is_empty() && refused.iter().all(|message| message.get(58).unwrap().contains("256")), "{version}");
+        assert_eq!(lists.len(), (2 * REQUESTS_MAX - refused.len()) * each, "{version}");
+        assert_eq!(one(&mut world, &mut client, msg_type, &format!("320=x|{}55=BTC7/USD|", single(msg_type))).get(320), Some("x"));
+    }
+}
+
+fn list_fields(message: &Received) -> [Option<&str>; 6] {
+    [35, 320, 322, 560, 146, 55].map(|tag| message.get(tag))
+}
+
+/// Under the id of the request, until it ends.
+#[test]
+fn what_is_added_to_a_list_comes_to_those_who_asked_for_updates() {
+    for version in ["FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"] {
+        let (mut world, mut client) = ready(version);
+        let all = "320=l|559=4|263=1|";
+        let first = one(&mut world, &mut client, "x", all);
+        assert_eq!(list_fields(&first), ["y", "l", "l-1", "0", "2", "BTC0/USD"].map(Some), "{version}");
+        assert_eq!(world.needed(), 0, "no market is read for it");
+        let taken = one(&mut world, &mut client, "x", all);
+        assert!(taken.get(35) == Some("j") && taken.get(58).unwrap().contains("lasts"), "{taken:?}");
+        // One that is not there yet.
+        let none = one(&mut world, &mut client, "x", "320=o|559=0|55=BTC3/USD|263=1|");
+        assert_eq!((none.get(560), none.get(146)), (Some("2"), None), "{version}");
+        world.list(2);
+        let heard = world.hear(&mut client);
+        assert_eq!(heard.len(), 1, "{version}: {heard:?}");
+        assert_eq!(list_fields(&heard[0]), ["y", "l", "l-2", "0", "1", "BTC2/USD"].map(Some), "{version}");
+        let fragments = if version == "FIX.4.3" { (None, None) } else { (Some("1"), Some("Y")) };
+        assert_eq!((heard[0].get(393), heard[0].get(893)), fragments, "{version}");
+        world.list(3);
+        let heard = world.hear(&mut client);
+        let found: Vec<_> = heard.iter().map(list_fields).collect();
+        let of = |id, answer| ["y", id, answer, "0", "1", "BTC3/USD"].map(Some);
+        assert_eq!(found, [of("l", "l-3"), of("o", "o-2")], "{version}");
+        world.has_batch_market();
+        let heard = world.hear(&mut client);
+        assert_eq!(heard.len(), 1, "{version}: {heard:?}");
+        assert_eq!(list_fields(&heard[0]), ["y", "l", "l-4", "0", "3", "USD@main"].map(Some), "{version}");
+        world.has_batch_market();
+        assert!(world.hear(&mut client).is_empty(), "nothing is new");
+        for end in ["320=l|559=4|263=2|", "320=o|559=0|263=2|"] {
+            world.send(&mut client, "x", end);
+            assert!(world.hear(&mut client).is_empty(), "{version}");
+            let unknown = one(&mut world, &mut client, "x", end);
+            assert_eq!((unknown.get(35), unknown.get(380)), (Some("j"), Some("1")), "{version}");
+        }
+        world.list(4);
+        assert!(world.hear(&mut client).is_empty(), "{version}: it has ended");
+        for at in 0..REQUESTS_MAX {
+            assert_eq!(one(&mut world, &mut client, "x", &format!("320={at}|559=4|263=1|")).get(35), Some("y"));
+        }
+        let refused = one(&mut world, &mut client, "x", all);
+        assert!(refused.get(35) == Some("j") && refused.get(58).unwrap().contains("256"), "the limit is said: {refused:?}");
+    }
+}
+
+/// In one list, once it has read what waits.
+#[test]
+fn a_slow_reader_of_a_list_gets_what_was_added_meanwhile() {
+    let mut world = World::new(100);
+    let mut client = world.connect(1, "FIX.4.4");
+    world.hear(&mut client);
+    world.send(&mut client, "x", "320=s|559=4|263=1|");
+    for id in 0..20 {
+        world.send(&mut client, "x", &format!("320={id}|559=4|"));
+    }
+    let waits = world.server.output(1).len();
+    world.list(100);
+    world.list(101);
+    assert_eq!(world.server.output(1).len(), waits);
+    let heard = world.hear(&mut client);
+    let found: Vec<_> = heard.iter().filter(|message| message.get(320) == Some("s")).map(list_fields).collect();
+    let of = |answer, count, symbol| ["y", "s", answer, "0", count, symbol].map(Some);
+    assert_eq!(found, [of("s-1", "100", "BTC0/USD"), of("s-2", "2", "BTC100/USD")]);
+}
+
+/// How one security is asked for.
+fn single(msg_type: &str) -> &'static str {
+    if msg_type == "c" { "321=0|" } else { "559=0|" }
+}
+
 #[test]
 fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
     const VALUES: [&str; 16] =
         ["0", "1", "2", "3", "A", "B", "Q", "N", "Y", "", "*", "BTC0/USD", "BTC1/USD", "BTC@main", "-1", "99999999999999999999"];
     const VERSIONS: [&str; 6] = ["FIX.4.2", "FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"];
-    const TAGS: [i32; 18] = [262, 263, 264, 265, 266, 267, 269, 269, 146, 55, 55, 320, 559, 324, 335, 336, 547, 5083];
+    const TAGS: [i32; 19] = [262, 263, 264, 265, 266, 267, 269, 269, 146, 55, 55, 320, 321, 559, 324, 335, 336, 547, 5083];
     let mut random = Random::new(3);
     let mut world = World::new(2);
     world.has_batch_market();
@@ -308,7 +470,7 @@ fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
         for step in 0..60 {
             let kind = ["V", "V", "V", "e", "g", "x", "c", "D"][draw(8)];
             let body: String = if draw(3) == 0 {
-                (0..draw(12)).map(|_| format!("{}={}|", TAGS[draw(18)], VALUES[draw(16)])).collect()
+                (0..draw(12)).map(|_| format!("{}={}|", TAGS[draw(19)], VALUES[draw(16)])).collect()
             } else {
                 // Nearly right.
                 let (id, lasting, symbol) = (draw(6), draw(3), VALUES[10 + draw(4)]);
@@ -317,7 +479,8 @@ fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
                     "V" => format!("262={id}|263={lasting}|{market}"),
                     "e" => format!("324={id}|55={symbol}|263={lasting}|"),
                     "g" => format!("335={id}|263={lasting}|"),
-                    _ => format!("320={id}|559={}|", draw(6)),
+                    "c" => format!("320={id}|321={}|55={symbol}|", draw(4)),
+                    _ => format!("320={id}|559={}|263={lasting}|", draw(6)),
                 }
             };
             let mut bytes = client.message(world.now_ns, kind, &body);

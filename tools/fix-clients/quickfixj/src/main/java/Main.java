@@ -5,6 +5,7 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import quickfix.Group;
 import quickfix.Message;
 import quickfix.Session;
@@ -63,7 +64,8 @@ public final class Main {
             && step("lost_numbers", this::lostNumbers)
             && step("reset", this::reset)
             && step("logout", this::logout)
-            && step("other_replica", this::otherReplica);
+            && step("other_replica", this::otherReplica)
+            && step("leaf_gateway", this::leafGateway);
     }
 
     private boolean step(String name, Step step) {
@@ -434,16 +436,43 @@ public final class Main {
             engine.awaitLogout();
         }
     }
-    /** Another venue, of three replicas with fair access: the one that leads, and that the client is connected to, is killed. */
-    private void otherReplica() throws Exception {
-        Main other = new Main(options.with(please("cluster start")), answers);
+
+    /** Steps at another venue, which starts when it is asked for so. */
+    private void elsewhere(String asked, Function<Main, Step> steps) throws Exception {
+        Main other = new Main(options.with(please(asked)), answers);
         try {
-            other.goesOnElsewhere();
+            steps.apply(other).run();
             other.engine.checkRejects();
         } catch (Failure e) {
             throw new Failure(e.getMessage() + other.engine.rejects());
         }
         other.engine.stop();
+    }
+
+    /** Three replicas with fair access: the one that leads, and that the client is connected to, is killed. */
+    private void otherReplica() throws Exception {
+        elsewhere("cluster start", other -> other::goesOnElsewhere);
+    }
+
+    /** A leaf gateway below a relay: all of the venue that the client knows. */
+    private void leafGateway() throws Exception {
+        elsewhere("leaf start", other -> other::tradesAtAGateway);
+    }
+
+    private void tradesAtAGateway() throws Exception {
+        logon();
+        book();
+        order();
+        replace();
+        trade();
+        refused();
+        orderStatus();
+        possibleResend();
+        cancel();
+        orderTypes();
+        if (options.isAtLeast("FIX.4.3")) {
+            massCancel();
+        }
     }
 
     private void goesOnElsewhere() throws Exception {
