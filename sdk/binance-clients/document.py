@@ -20,7 +20,6 @@ def program(running: Venue) -> None:
     found = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert found
     text = found[1]
-    assert len(text.splitlines()) <= 30
     key = {"BASE_URL": running.rest, "API_KEY": running.taker.api_key, "SECRET": running.taker.secret}
     done = subprocess.run([sys.executable, "-c", text], env={**os.environ, **key}, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -4,8 +4,9 @@ use anyhow::Context;
 use walras_access::now;
 use walras_gateway::ClientKey;
 
+use super::Open;
 use crate::product::order_pairs::{self, PRICE, Place};
-use crate::product::processes::Market;
+use crate::product::processes::Signing;
 
 /// A request with its signature in the query.
 fn request(key: &ClientKey, method: &str, text: &str) -> Vec<u8> {
@@ -18,14 +19,15 @@ fn request(key: &ClientKey, method: &str, text: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Acknowledged commands a second: a bid that rests, then its cancel, and so on.
-pub(super) fn most_per_second(address: &str, market: &Market, seconds: u32) -> anyhow::Result<f64> {
-    let symbol: String = market.instrument.chars().filter(char::is_ascii_alphanumeric).collect();
+/// Acknowledged commands a second, signed so: a bid that rests, then its cancel, and so on.
+pub(super) fn most_per_second(venue: &Open, signing: Signing, seconds: u32) -> anyhow::Result<f64> {
+    let keys = venue.running.load_keys(&venue.market, signing)?;
+    let symbol: String = venue.market.instrument.chars().filter(char::is_ascii_alphanumeric).collect();
     let requests = move |key: &ClientKey, Place { connection, number }| {
-        let name = format!("bench-{connection}-{number}");
+        let name = format!("{}-{connection}-{number}", signing.name());
         let order =
             format!("symbol={symbol}&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.0001&price={PRICE}&newClientOrderId={name}");
         [request(key, "POST", &order), request(key, "DELETE", &format!("symbol={symbol}&origClientOrderId={name}"))]
     };
-    order_pairs::most_per_second(address, market, seconds, requests).context("an order in Binance's dialect")
+    order_pairs::most_per_second(&venue.facade, &keys, seconds, requests).context("an order in Binance's dialect")
 }

@@ -6,7 +6,8 @@
 //!   quickfix-go (`bench/peers`) that answer the same messages at once and keep nothing.
 //! - `fix_round_trip_us`: the median from an order to its report, one at a time, by the same programs. The venue's report comes
 //!   after the order is on its disk.
-//! - `facade_orders_per_s`: signed orders and cancels in the dialect of Binance's Spot API (`docs/binance.md`).
+//! - `facade_orders_per_s`, `facade_hmac_orders_per_s`: orders and cancels in the dialect of Binance's Spot API (`docs/binance.md`), signed
+//!   with Ed25519 and with HMAC.
 //! - `ccxt_passed` and its like: what unmodified clients came to in `make facade-test`, read from its result file.
 //! - `python_venue_orders_per_s`, `asyncio_orders_per_s`: the Python package, where `make python` has built it. Next to it hftbacktest,
 //!   where that is installed (`python_venue_vs_hftbacktest`), and the order book of ABIDES, where `--abides` names a checkout
@@ -29,8 +30,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::product::processes::Running;
+use crate::product::processes::{Running, Signing};
 use crate::report::{Figure, PeerFigure, Report, Unit};
+
+/// Loads in Binance's dialect: each metric, and how its orders are signed.
+const FACADE: [(&str, Signing); 2] = [("facade_orders_per_s", Signing::Ed25519), ("facade_hmac_orders_per_s", Signing::Hmac)];
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -60,7 +64,7 @@ pub struct Config {
 /// Measures, and reports. What cannot be measured here is a note.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.rounds(config.rounds);
-    report.require(&["fix_cpu_us_per_order", "fix_orders_per_s", "facade_orders_per_s"]);
+    report.require(&["fix_cpu_us_per_order", "fix_orders_per_s", "facade_orders_per_s", "facade_hmac_orders_per_s"]);
     std::fs::create_dir_all(&config.scratch)
         .with_context(|| format!("making {}; name a folder that you may write to with --streams", config.scratch.display()))?;
     definitions::run(&config.data, report)?;
@@ -95,14 +99,16 @@ fn orders(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     for why in missing {
         report.note(why);
     }
-    let (mut ours, mut facade) = (Rounds::default(), Vec::new());
+    let (mut ours, mut facade) = (Rounds::default(), FACADE.map(|_| Vec::new()));
     let mut theirs: Vec<Rounds> = engines.iter().map(|_| Rounds::default()).collect();
     for round in 1..=config.rounds {
         eprintln!("round {round} of {}", config.rounds);
         let venue = Open::start(config, "access", "")?;
         let (seen, round_trip_us) = fix::of_venue(&venue, config.seconds)?;
         ours.push(&seen, round_trip_us);
-        facade.push(facade::most_per_second(&venue.facade, &venue.market, config.seconds)?);
+        for ((_, signing), rates) in FACADE.into_iter().zip(&mut facade) {
+            rates.push(facade::most_per_second(&venue, signing, config.seconds)?);
+        }
         venue.running.stop()?;
         for (engine, rounds) in engines.iter().zip(&mut theirs) {
             rounds.push(&engine.measure(config.seconds, &config.scratch)?, engine.round_trip_us(&config.scratch)?);
@@ -139,8 +145,10 @@ fn orders(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         report.note("fix_vs_best_engine compares processor time of an order: ours checks, logs, matches and reports it");
         report.figure(Figure::new("fix_vs_best_engine", theirs_us / cpu_us, Unit::TimesFaster).bar(1.0));
     }
-    let facade = report.samples("facade_orders_per_s", facade);
-    report.figure(Figure::new("facade_orders_per_s", facade, Unit::PerS).bar(20_000.0));
+    for ((metric, _), rates) in FACADE.into_iter().zip(facade) {
+        let rate = report.samples(metric, rates);
+        report.figure(Figure::new(metric, rate, Unit::PerS).bar(20_000.0));
+    }
     Ok(())
 }
 

@@ -198,7 +198,7 @@ fn by_api(venue: &Running, prefix: &str, seconds: u32, keep: &mut impl FnMut(Str
         rate *= 2;
     }
     keep(format!("{prefix}ws_orders_per_s"), Unit::PerS, most);
-    keep(format!("{prefix}rest_orders_per_s"), Unit::PerS, rest::most_per_second(&venue.http, &market, seconds)?);
+    keep(format!("{prefix}rest_orders_per_s"), Unit::PerS, rest::most_per_second(venue, &market, seconds)?);
     Ok(most)
 }
 

@@ -1,5 +1,6 @@
 //! Orders over HTTP that rest until they are cancelled, from many connections that each wait for their answer.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -12,8 +13,6 @@ use walras_client::read_key;
 use walras_gateway::ClientKey;
 use walras_siege::wire::Asker;
 use walras_wait::pause;
-
-use super::processes::Market;
 
 /// Connections, each with a key of its own.
 pub(crate) const CONNECTIONS: u64 = 32;
@@ -32,16 +31,16 @@ pub(crate) struct Place {
     pub(crate) number: u64,
 }
 
-/// Acknowledged commands a second, by requests that enter an order and that cancel it.
+/// Acknowledged commands a second, by requests that enter an order and that cancel it, with a key for each connection.
 pub(crate) fn most_per_second(
     address: &str,
-    market: &Market,
+    keys: &[PathBuf],
     seconds: u32,
     requests: impl Fn(&ClientKey, Place) -> [Vec<u8>; 2] + Clone + Send + 'static,
 ) -> anyhow::Result<f64> {
     let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut clients: Vec<Client> = (1..=CONNECTIONS)
-        .zip(&market.more_keys)
+        .zip(keys)
         .map(|(connection, key)| {
             let place = Place { connection, number: 0 };
             anyhow::Ok(Client { key: read_key(key)?, asker: Asker::new(address)?, place, cancel: None })

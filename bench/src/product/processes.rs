@@ -34,14 +34,31 @@ pub(crate) struct Running {
     operator: PathBuf,
 }
 
+/// How a key signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signing {
+    Ed25519,
+    Hmac,
+}
+
+impl Signing {
+    /// As the program calls it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ed25519 => "ed25519",
+            Self::Hmac => "hmac-sha256",
+        }
+    }
+}
+
 /// What an API's load needs.
 #[derive(Debug)]
 pub(crate) struct Market {
     pub(crate) instrument: String,
-    /// Of a trading key with funds.
+    /// With funds.
+    account: String,
+    /// Of its trading key.
     pub(crate) key_file: PathBuf,
-    /// More of the same account's: a key has so many nonces in the window of acceptable stamps.
-    pub(crate) more_keys: Vec<PathBuf>,
 }
 
 impl Running {
@@ -144,20 +161,27 @@ impl Running {
         let account = self.walras(&["admin", "account"])?["account_id"].to_string();
         self.walras(&["admin", "deposit", &account, "USD", "1000000000"])?;
         self.walras(&["admin", "deposit", &account, "BTC", "100000"])?;
-        let new_key = |name: &str| {
-            let file = self.dir.join(name);
-            self.walras(&["admin", "key", "--account", &account, "--out", &file.display().to_string()])?;
-            anyhow::Ok(file)
-        };
-        let key_file = new_key("trader.key")?;
-        let more_keys =
-            (0..order_pairs::CONNECTIONS).map(|number| new_key(&format!("trader-{number}.key"))).collect::<Result<_, _>>()?;
+        let key_file = self.new_key(&account, Signing::Ed25519, "trader.key")?;
         self.wait_for_stamps()?;
         // There has to be a price to be far from.
         let one = |side: &str, price: &str| self.walras_as(&key_file, &["order", side, &instrument, "0.0001", "--price", price]);
         one("buy", "29999")?;
         one("sell", "30001")?;
-        Ok(Market { instrument, key_file, more_keys })
+        Ok(Market { instrument, account, key_file })
+    }
+
+    /// A key for each connection of a load, all of the market's account: a key has so many nonces in the window of acceptable stamps.
+    pub(crate) fn load_keys(&self, market: &Market, signing: Signing) -> anyhow::Result<Vec<PathBuf>> {
+        let name = |number: u64| format!("{}-{number}.key", signing.name());
+        (0..order_pairs::CONNECTIONS).map(|number| self.new_key(&market.account, signing, &name(number))).collect()
+    }
+
+    /// Makes a trading key; its file.
+    fn new_key(&self, account: &str, signing: Signing, name: &str) -> anyhow::Result<PathBuf> {
+        let file = self.dir.join(name);
+        let out = file.display().to_string();
+        self.walras(&["admin", "key", "--account", account, "--algorithm", signing.name(), "--out", &out])?;
+        Ok(file)
     }
 
     /// Waits until a request may be signed now: a gateway that has just started takes no stamp of the time before.

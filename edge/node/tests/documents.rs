@@ -65,24 +65,6 @@ fn the_program_takes_every_command_that_a_document_shows() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The table of programs in docs/README.md names complete ones, and short.
-#[test]
-fn programs_to_begin_with_have_at_most_thirty_lines() {
-    let tree = Tree::read().unwrap();
-    let page = &tree.files["docs/README.md"];
-    let table = page.split("### Programs to begin with").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
-    let links = table.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    let mut lines = std::collections::BTreeMap::new();
-    for link in links.filter(|link| !link.contains(".md")) {
-        let path = link.strip_prefix("../").map_or_else(|| format!("docs/{link}"), str::to_owned);
-        let text = tree.files.get(&path).unwrap_or_else(|| panic!("there is no {path}"));
-        lines.insert(path, text.lines().filter(|line| !line.trim().is_empty()).count());
-    }
-    assert!(lines.len() > 15, "{lines:?} are few: are they still found?");
-    lines.retain(|_, count| *count > 30);
-    assert!(lines.is_empty(), "{lines:?}");
-}
-
 #[test]
 fn commands_with_what_they_leave_out_pass() {
     for shown in [

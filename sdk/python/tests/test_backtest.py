@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pathlib
 import random
@@ -10,6 +11,7 @@ import struct
 import sys
 import types
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import databento_dbn as dbn
@@ -217,6 +219,8 @@ def drawn_day(count: int, seed: int) -> list[tuple[int, int, int, int, int, int]
 class Maker(backtest.Strategy):
     """Quotes a tick behind the best prices, and moves with them."""
 
+    lots = 20
+
     def on_book(self, best: backtest.Best) -> None:
         for order in list(self.orders.values()):
             wanted = best.bid if order.side == 0 else best.ask
@@ -224,9 +228,56 @@ class Maker(backtest.Strategy):
                 self.cancel(order.name)
         sides = [order.side for order in self.orders.values()]
         if best.bid and 0 not in sides and self.position_lots < 300:
-            self.submit("buy", 20, best.bid, post_only="reject")
+            self.submit("buy", self.lots, best.bid, post_only="reject")
         if best.ask and 1 not in sides and self.position_lots > -300:
-            self.submit("sell", 20, best.ask, post_only="reject")
+            self.submit("sell", self.lots, best.ask, post_only="reject")
+
+
+class SizedMaker(Maker):
+    """The same, of a size that a study varies."""
+
+    def __init__(self, lots: int) -> None:
+        self.lots = lots
+
+
+def test_a_study_is_the_same_wherever_it_is_made(tmp_path: pathlib.Path) -> None:
+    days = []
+    for seed in (3, 4):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        days.append(lobster(folder, drawn_day(400, seed)))
+    sizes = [{"lots": 10}, {"lots": 40}]
+    far = backtest.Latency(order_ns=backtest.lognormal(2 * MILLISECOND), data_ns=[MILLISECOND, 3 * MILLISECOND])
+    latency = {"near": backtest.Latency(), "far": far}
+    here = backtest.study(SizedMaker, iter(days), iter(sizes), latency=latency, maker_fee_ppm=-50)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        there = backtest.study(SizedMaker, days, sizes, latency=latency, maker_fee_ppm=-50, map=pool.map)
+    with ThreadPoolExecutor(2) as threads:
+        threaded = backtest.study(SizedMaker, days, sizes, latency=latency, maker_fee_ppm=-50, map=threads.map)
+    assert here == there == threaded
+    alone = []
+    for size in sizes:
+        for name, way in latency.items():
+            for day in days:
+                result = backtest.run(day, SizedMaker(**size), latency=way, maker_fee_ppm=-50)
+                alone.append((str(day), name, size["lots"], result.profit_units, len(result.fills), result.state_hash.hex()))
+    columns = ("day", "latency", "lots", "profit_units", "fills", "state_hash")
+    assert [tuple(row[column] for column in columns) for row in here] == alone
+    assert len({row["state_hash"] for row in here}) == 8 and all(row["sent"] > 0 and row["tick_size"] == "0.01" for row in here)
+
+
+def test_a_study_of_one_latency_and_wrong_ones(tmp_path: pathlib.Path) -> None:
+    day = lobster(tmp_path, DAY)
+    rows = backtest.study(JoinsBid, [day], [{"at_ms": 5}, {"at_ms": 15}])
+    assert [(row["at_ms"], row["fills"], row["traded_lots"]) for row in rows] == [(5, 1, 100), (15, 0, 0)]
+    assert "latency" not in rows[0] and backtest.study(JoinsBid, [day])[0]["state_hash"] == rows[0]["state_hash"]
+    assert backtest.study(JoinsBid, []) == backtest.study(JoinsBid, [day], []) == []
+    with pytest.raises(TypeError, match="give a list of days"):
+        backtest.study(JoinsBid, str(day))
+    with pytest.raises(ValueError, match="column 'sent' already"):
+        backtest.study(JoinsBid, [day], [{"sent": 1}])
+    with pytest.raises(TypeError, match="lots"):
+        backtest.study(JoinsBid, [day], [{"lots": 1}])
 
 
 def test_a_market_maker_on_a_drawn_day(tmp_path: pathlib.Path) -> None:

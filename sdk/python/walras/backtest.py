@@ -15,17 +15,20 @@ every back-test.
 ...     def on_fill(self, fill):
 ...         print(fill.lots, "at", fill.ticks)
 >>> result = backtest.run("AAPL_message_50.csv", Joiner(), latency=backtest.Latency(order_ns=50_000))      # doctest: +SKIP
+
+:func:`study` makes many runs: a strategy with several parameters on several days. ``map=`` spreads them over processes or machines.
 """
 
 from __future__ import annotations
 
+import functools
 import heapq
 import math
 import numbers
 import os
 import pathlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
@@ -44,6 +47,7 @@ __all__ = [
     "lognormal",
     "normal",
     "run",
+    "study",
 ]
 
 _NEVER = 2**64 - 1
@@ -55,12 +59,21 @@ Delay = Union[int, Sequence[int], Callable[[random.Random], float]]
 
 def normal(mean_ns: float, deviation_ns: float) -> Callable[[random.Random], float]:
     """Delays of a normal distribution; never below 0."""
-    return lambda draw: draw.gauss(mean_ns, deviation_ns)
+    return functools.partial(_normal, mean_ns, deviation_ns)
 
 
 def lognormal(median_ns: float, sigma: float = 0.5) -> Callable[[random.Random], float]:
     """Delays of a log-normal distribution, whose tail is heavy."""
-    return lambda draw: median_ns * math.exp(draw.gauss(0, sigma))
+    return functools.partial(_lognormal, median_ns, sigma)
+
+
+# Functions of the module, so that a latency can be pickled.
+def _normal(mean_ns: float, deviation_ns: float, draw: random.Random) -> float:
+    return draw.gauss(mean_ns, deviation_ns)
+
+
+def _lognormal(median_ns: float, sigma: float, draw: random.Random) -> float:
+    return median_ns * math.exp(draw.gauss(0, sigma))
 
 
 @dataclass(frozen=True)
@@ -449,3 +462,86 @@ def run(
     return _Run(history, strategy, latency or Latency(), keep_queues).play()
 
 
+#: What a row of :func:`study` has of its result, in addition to the number of fills and the hash.
+_FIGURES = (
+    "profit_units",
+    "cash_units",
+    "fees_units",
+    "position_lots",
+    "traded_lots",
+    "maker_share",
+    "sent",
+    "refused",
+    "played",
+    "played_refused",
+    "tick_size",
+    "lot_size",
+)
+_COLUMNS = {"day", "latency", "fills", *_FIGURES, "state_hash"}
+
+
+def _one(task: tuple[dict[str, str], Callable[..., Strategy], Mapping[str, Any], dict[str, Any]]) -> dict[str, Any]:
+    names, strategy, parameters, settings = task
+    result = run(names["day"], strategy(**parameters), **settings)
+    figures = {name: getattr(result, name) for name in _FIGURES}
+    return {**names, **parameters, "fills": len(result.fills), **figures, "state_hash": result.state_hash.hex()}
+
+
+def study(
+    strategy: Callable[..., Strategy],
+    days: Iterable[str | os.PathLike[str]],
+    parameters: Iterable[Mapping[str, Any]] = ({},),
+    *,
+    latency: Latency | Mapping[str, Latency] | None = None,
+    format: str | None = None,
+    instrument: str | None = None,
+    tick: str | None = None,
+    accounts: int = 16,
+    maker_fee_ppm: int = 0,
+    taker_fee_ppm: int = 0,
+    keep_queues: bool = True,
+    map: Callable[..., Iterable[Any]] = map,
+) -> list[dict[str, Any]]:
+    """Back-tests a strategy with each of several parameters on each day: a row for each run, parameters by parameters.
+
+    ``strategy`` is a class, or a function that makes a strategy: it is called for each run, with ``parameters`` as its keywords. A
+    ``latency`` may be several by name: all parameters run with each. All else is as in :func:`run`, and the same for all runs.
+
+    A row has ``day``, the name of the latency where there are several, the parameters, and what the run came to: ``profit_units``,
+    ``cash_units``, ``fees_units``, ``position_lots``, ``traded_lots``, ``maker_share``, ``fills`` (how many), ``sent``, ``refused``,
+    ``played``, ``played_refused``, ``tick_size``, ``lot_size``, ``state_hash``.
+    ``pandas.DataFrame(rows).groupby("lots").mean(numeric_only=True)`` compares the values of a parameter ``lots``.
+
+    ``map`` is called once with a function and a list of tasks. It may be ``multiprocessing.Pool().map``, an executor's ``map``, or a
+    function around Ray or Dask. A task is pickled on its way to another process: there, the strategy is a class or a function of a
+    module, the parameters can be pickled, and so can the delays (:func:`normal` and :func:`lognormal` can). A run is a function of
+    its task, so the rows are the same wherever they are made.
+    """
+    if isinstance(days, (str, os.PathLike)):
+        raise TypeError(f"days: {days!r} is one: give a list of days")
+    paths, every = [os.fspath(day) for day in days], [dict(given) for given in parameters]
+    for given in every:
+        taken = sorted(_COLUMNS & given.keys())
+        if taken:
+            raise ValueError(f"parameters: a row has a column {taken[0]!r} already: give the parameter another name")
+    ways: list[tuple[dict[str, str], Latency]]
+    if isinstance(latency, Mapping):
+        ways = [({"latency": name}, way) for name, way in latency.items()]
+    else:
+        ways = [({}, latency or Latency())]
+    settings = {
+        "format": format,
+        "instrument": instrument,
+        "tick": tick,
+        "accounts": accounts,
+        "maker_fee_ppm": maker_fee_ppm,
+        "taker_fee_ppm": taker_fee_ppm,
+        "keep_queues": keep_queues,
+    }
+    tasks = [
+        ({"day": path, **named}, strategy, given, {**settings, "latency": way})
+        for given in every
+        for named, way in ways
+        for path in paths
+    ]
+    return list(map(_one, tasks))

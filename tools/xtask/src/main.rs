@@ -7,6 +7,7 @@
 mod arms;
 mod circles;
 mod documents;
+mod examples;
 mod imports;
 mod layers;
 mod map;
@@ -29,6 +30,7 @@ const GUARDS: &[Guard] = &[
     ("arms: no pattern lists many events or commands", arms::check),
     ("circles: few files import each other in a circle, and no folders of the node", circles::check),
     ("documents: links, paths and targets of make that they name exist", documents::check),
+    ("examples: programs of the documents have one file and few lines", examples::check),
     ("layers: dependencies point down only", layers::check),
     ("map: ARCHITECTURE.md names paths that exist, and every crate", map::check),
     ("programs: none of tests without tests, and one for a crate's tests/", programs::check),

@@ -1,5 +1,5 @@
-//! `POST /v1/orders` of an order with exits: these are entered first, and where one of the three is refused nothing is left. It runs to its
-//! end, also where the client hangs up or has waited for too long.
+//! An order with exits, by `POST /v1/orders` or over the WebSocket: the exits are entered first, and where one of the three is refused
+//! nothing is left. It runs to its end, also where the client hangs up or has waited for too long.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -9,23 +9,38 @@ use walras_sequencer::SignedBy;
 use walras_types::AccountId;
 use walras_wire::{CancelOrder, Command, OrderCommand};
 
+use super::App;
 use super::carry::{CameOf, Sent, send, signed_at};
 use super::error::ApiError;
-use super::signed::Trader;
-use super::{Answer, App, ok};
 use crate::json::brackets::BracketCommands;
 use crate::json::outcome::Subject;
 
-pub(super) async fn enter(app: &App, (by, caller): (Trader, Caller), commands: BracketCommands) -> Answer {
+/// Enters all of them, or none; the answer to the order itself, with what its exits are called. `held` is dropped once that has ended.
+pub(crate) async fn enter_bracket<H: Send + 'static>(
+    app: &App,
+    caller: &Caller,
+    (account, signed): (AccountId, SignedBy),
+    commands: BracketCommands,
+    held: H,
+) -> Result<Value, ApiError> {
     // The request itself paid for the first.
     for _ in &commands.exits {
-        app.access.charge(&caller, Permission::Trade, Allowance::Requests)?;
+        app.access.charge(caller, Permission::Trade, Allowance::Requests)?;
     }
-    let (own, account) = (app.clone(), Some(by.account));
-    app.venue.run_whole(account, async move { enter_each(&own, by, commands).await }).await?
+    let own = app.clone();
+    let whole = async move {
+        let answer = enter_each(&own, (account, signed), commands).await;
+        drop(held);
+        answer
+    };
+    app.venue.run_whole(Some(account), whole).await?
 }
 
-async fn enter_each(app: &App, Trader { account, signed }: Trader, BracketCommands { exits, entry }: BracketCommands) -> Answer {
+async fn enter_each(
+    app: &App,
+    (account, signed): (AccountId, SignedBy),
+    BracketCommands { exits, entry }: BracketCommands,
+) -> Result<Value, ApiError> {
     let (mut entered, mut answers) = (Vec::new(), Vec::new());
     for (place, (what, command, subject)) in (0..).zip(exits) {
         let sent = send(app, account, signed_at(&signed, place), None, (command, Some(subject)));
@@ -47,7 +62,7 @@ async fn enter_each(app: &App, Trader { account, signed }: Trader, BracketComman
             for (what, exit) in answers {
                 answer[what] = json!({"order_id": exit["order_id"], "client_order_id": exit["client_order_id"]});
             }
-            Ok(ok(&answer))
+            Ok(answer)
         }
         Err(error) => {
             take_out(app, account, entered, &error).await;

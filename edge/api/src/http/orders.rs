@@ -57,7 +57,7 @@ pub(super) async fn enter(State(app): State<App>, asked: Numbered, signed: Signe
     let catalog = app.venue.catalog_for_commands()?;
     if request.has_exits() && ordinal.is_none() {
         let commands = request.bracket(by.account, &catalog, fresh_client_order_id)?;
-        return super::brackets::enter(&app, (by, caller), commands).await;
+        return Ok(ok(&super::enter_bracket(&app, &caller, (by.account, by.signed), commands, ()).await?));
     }
     let (command, subject) = request.command(by.account, &catalog, || fresh_or_numbered(ordinal))?;
     one(&app, (by, ordinal), (command, Some(subject))).await

@@ -99,7 +99,7 @@ impl OrderRequest {
         fresh: impl FnOnce() -> ClientOrderId,
     ) -> Result<(Command, Subject), Refusal> {
         let elsewhere =
-            "they go with POST /v1/orders without a session's number; else send each before its entry, as an order with exit_of";
+            "it goes with an order by itself, without a session's number; else send it before its entry, as an order with exit_of";
         absent("take_profit", &self.take_profit, elsewhere)?;
         absent("stop_loss", &self.stop_loss, elsewhere)?;
         self.command_alone(account, catalog, fresh)

@@ -306,13 +306,14 @@ mod tests {
     use super::*;
 
     /// A sound message of every kind, as far as its fields go.
-    const MESSAGES: [&str; 14] = [
+    const MESSAGES: [&str; 15] = [
         r#"{"op":"ping","id":"1"}"#,
         r#"{"op":"subscribe","channel":"status"}"#,
         r#"{"op":"unsubscribe","channel":"status"}"#,
         r#"{"op":"auth","key":"k","timestamp":"1","nonce":"n","signature":"s"}"#,
         r#"{"op":"order","instrument":"X","client_order_id":"1","side":"buy","size":"1","type":"limit","price":"1"}"#,
         r#"{"op":"order","instrument":"X","side":"sell","size":"1","type":"stop_limit","trigger":"1","price":"1","id":"2"}"#,
+        r#"{"op":"order","take_profit":{"trigger":"2"},"instrument":"X","side":"buy","size":"1","type":"limit","price":"1"}"#,
         r#"{"op":"cancel","instrument":"X","client_order_id":"1"}"#,
         r#"{"op":"amend","instrument":"X","client_order_id":"1","price":"1","trigger":"1","size":"1"}"#,
         r#"{"op":"mass_cancel","instrument":"X","side":"buy"}"#,

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use walras_access::{Caller, Refusal};
 use walras_gateway::{Allowance, Permission};
@@ -19,7 +19,8 @@ use walras_types::{AccountId, RejectReason, SessionId};
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
 use super::{CLOSE_GOING_AWAY, CLOSE_IDLE, CLOSE_REVOKED, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TOO_BIG, CLOSE_TRY_LATER};
-use crate::http::{App, CameOf, Place, fresh_or_numbered, read_reports, results, send, send_one, stopped};
+use crate::http::{App, CameOf, Place, enter_bracket, fresh_or_numbered, read_reports, results, send, send_one, stopped};
+use crate::json::brackets::BracketCommands;
 use crate::json::commands::{CommandRequest, Many};
 use crate::json::once::NumberRequest;
 use crate::json::{reports, views};
@@ -89,6 +90,8 @@ struct Session {
     /// Messages of the channel `status` that were sent.
     status_seq: u64,
     in_flight: FuturesUnordered<BoxFuture<'static, Value>>,
+    /// Each order with exits that is being entered holds a receiver.
+    brackets: Arc<watch::Sender<()>>,
     write_timeout: Duration,
     /// Pings that were sent since the client was last heard.
     unanswered: u32,
@@ -116,6 +119,7 @@ pub(super) async fn run(app: App, connection: ConnectionId, place: Arc<Place>, s
         seen: Seen::default(),
         status_seq: 0,
         in_flight: FuturesUnordered::new(),
+        brackets: Arc::new(watch::Sender::new(())),
         write_timeout,
         unanswered: 0,
         idle_since: Some(Instant::now()),
@@ -143,13 +147,22 @@ impl Session {
     }
 
     async fn end(mut self, end: End) {
-        // The engine's thread takes it from its own queue, which may make this wait.
+        // Nobody waits for these answers any more.
+        self.in_flight.clear();
         let (venue, connection, cancels) = (self.app.venue.clone(), self.connection, self.cancels);
-        tokio::task::spawn_blocking(move || {
-            if let Some((account, session)) = cancels {
-                venue.cancel_behind(account, session);
+        let brackets = Arc::clone(&self.brackets);
+        tokio::spawn(async move {
+            // An order with exits is entered to its end without its client too: nothing of it may come behind the cancel.
+            if cancels.is_some() {
+                brackets.closed().await;
             }
-            venue.disconnect(connection);
+            // The engine's thread takes it from its own queue, which may make this wait.
+            tokio::task::spawn_blocking(move || {
+                if let Some((account, session)) = cancels {
+                    venue.cancel_behind(account, session);
+                }
+                venue.disconnect(connection);
+            });
         });
         if let End::Displaced = end {
             let reason = "the venue has no more places: connect again, and authenticate to keep the connection";
@@ -511,6 +524,13 @@ impl Session {
         self.check_may_command()?;
         let ordinal = number.ordinal()?;
         let catalog = self.app.venue.catalog_for_commands()?;
+        if let CommandRequest::Order(order) = request
+            && order.has_exits()
+            && ordinal.is_none()
+        {
+            let commands = order.bracket(account, &catalog, || fresh_or_numbered(None))?;
+            return self.bracket(account, commands, id);
+        }
         let command = request.command(account, &catalog, || fresh_or_numbered(ordinal))?;
         let sent = send(&self.app, account, SignedBy::NOBODY, ordinal, command);
         let (app, id) = (self.app.clone(), id.map(str::to_owned));
@@ -531,7 +551,24 @@ impl Session {
         Ok(Vec::new())
     }
 
-    /// The same for several, which are answered together.
+    /// Begins to enter an order with its exits, one after the other; the answer follows when all are durable.
+    fn bracket(&mut self, account: AccountId, commands: BracketCommands, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
+        let caller = self.caller.ok_or(RejectReason::Unauthenticated)?;
+        let (app, id, held) = (self.app.clone(), id.map(str::to_owned), self.brackets.subscribe());
+        let answer = async move {
+            match enter_bracket(&app, &caller, (account, SignedBy::NOBODY), commands, held).await {
+                Ok(mut reply) => {
+                    reply["type"] = "reply".into();
+                    with_id(reply, id)
+                }
+                Err(why) => messages::error(id.as_deref(), &why.refusal),
+            }
+        };
+        self.in_flight.push(answer.boxed());
+        Ok(Vec::new())
+    }
+
+    /// Sends several commands on their way, which are answered together.
     fn many(&mut self, many: Many, number: &NumberRequest, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
         let account = self.trader(Allowance::Requests)?;
         self.check_may_command()?;

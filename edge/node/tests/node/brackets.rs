@@ -1,10 +1,10 @@
-//! Orders with exits over HTTP: all of them are entered, or none.
+//! Orders with exits over HTTP and over the WebSocket: all of them are entered, or none.
 
 use serde_json::{Value, json};
 use walras_types::RejectReason as R;
 
 use crate::schema::{check_named, document};
-use crate::support::{Market, Venue, code, limit};
+use crate::support::{Market, Socket, Venue, code, limit, until};
 
 fn open(market: &Market) -> Vec<Value> {
     let document = document();
@@ -85,4 +85,72 @@ fn where_one_is_refused_nothing_is_left() {
     let results = market.alice.signed("POST", &path, Some(&json!({"commands": [exit, entry]}))).unwrap();
     assert_eq!(results["results"][1]["answer"]["status"], "resting", "{results}");
     assert_eq!(open(&market).len(), 2);
+}
+
+fn over_socket(mut order: Value, id: &str) -> Value {
+    (order["op"], order["id"]) = ("order".into(), id.into());
+    order
+}
+
+#[test]
+fn over_the_websocket_an_order_has_exits_too() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let mut socket = Socket::connect(&venue.url());
+    socket.authenticate(&market.alice_key);
+    let asked = over_socket(bracket(7), "a");
+    check_named(&document(), "WsOrder", &asked);
+    let placed = socket.ask(&asked, "reply");
+    check_named(&document(), "WsReply", &placed);
+    assert_eq!((&placed["id"], &placed["status"], &placed["client_order_id"]), (&json!("a"), &json!("resting"), &json!("7")));
+    assert_eq!(placed["take_profit"]["client_order_id"], "profit");
+    let orders = open(&market);
+    let numbers: Vec<_> = orders.iter().map(|order| &order["order_id"]).collect();
+    assert_eq!(numbers, [&placed["take_profit"]["order_id"], &placed["stop_loss"]["order_id"], &placed["order_id"]]);
+    let cancel = json!({"op": "cancel", "id": "b", "instrument": "BTC-USD", "client_order_id": "7"});
+    assert_eq!(socket.ask(&cancel, "reply")["status"], "cancelled");
+    assert_eq!(open(&market), Vec::<Value>::new());
+
+    let mut refused = |body: Value, id: &str| {
+        let error = socket.ask(&over_socket(body, id), "error");
+        check_named(&document(), "WsError", &error);
+        assert_eq!((&error["id"], open(&market)), (&json!(id), Vec::<Value>::new()));
+        error["error"].clone()
+    };
+    let mut dear = bracket(1);
+    dear["size"] = "90".into();
+    assert_eq!(refused(dear, "c")["code"], R::InsufficientFunds.number());
+    let mut wrong = bracket(1);
+    wrong["stop_loss"]["price"] = "90000".into();
+    let error = refused(wrong, "d");
+    assert!(error["detail"].as_str().is_some_and(|detail| detail.contains("stop_loss")), "{error}");
+    // With numbers, and among several, each is sent by itself.
+    let session = market.alice.signed("POST", "/v1/sessions", Some(&json!({"token": "5"}))).unwrap()["session"].clone();
+    let mut numbered = bracket(1);
+    (numbered["session"], numbered["session_seq"]) = (session, "1".into());
+    assert_eq!(refused(numbered, "e")["code"], R::Malformed.number());
+    let mut one = bracket(1);
+    one["op"] = "order".into();
+    let replies = socket.ask(&json!({"op": "many", "id": "f", "commands": [one]}), "replies");
+    let error = &replies["results"][0]["error"];
+    assert!(error["detail"].as_str().is_some_and(|detail| detail.starts_with("take_profit does not go here")), "{replies}");
+    assert_eq!(open(&market), Vec::<Value>::new());
+}
+
+/// What is still to be entered when the connection ends comes before the cancel.
+#[test]
+fn a_connection_that_ends_takes_a_bracket_with_it() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let session = market.alice.signed("POST", "/v1/sessions", Some(&json!({"token": "5"}))).unwrap()["session"].clone();
+    let mut socket = Socket::connect(&venue.url());
+    socket.authenticate(&market.alice_key);
+    socket.ask(&json!({"op": "cancel_on_disconnect", "session": session}), "cancel_on_disconnect");
+    socket.send(&over_socket(bracket(7), "a"));
+    // The first exit is there, and perhaps not yet the order.
+    while socket.next_of("account")["order_updates"].as_array().is_none_or(Vec::is_empty) {}
+    drop(socket);
+    let entry = || market.alice.signed("GET", "/v1/orders/BTC-USD/7", None);
+    until("the order was entered and is cancelled", || entry().is_ok_and(|order| order["status"] == "cancelled"));
+    assert_eq!(open(&market), Vec::<Value>::new());
 }

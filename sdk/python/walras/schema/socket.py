@@ -10,9 +10,9 @@ from typing import Literal, Optional, TypedDict, Union, final
 
 from walras.schema.batches import BatchBlock, BatchPoint, Offer, OfferFill, OfferUpdate
 from walras.schema.trading import (
-    Balance, CancelReason, CancelledOrder, Candle, Demo, Display, ErrorBody, Fill, Indicative, Interval, Kind, Level,
-    ManyResult, OneAmend, OneCancel, OneMassCancel, OneOrder, Order, OrderEvent, OrderFill, OrderStatus, OrderType,
-    OrderUpdate, Phase, Position, PostOnly, Report, SelfTrade, Side, TimeInForce, Trade,
+    Balance, CancelReason, CancelledOrder, Candle, Demo, Display, ErrorBody, ExitAnswer, ExitRequest, Fill, Indicative,
+    Interval, Kind, Level, ManyResult, OneAmend, OneCancel, OneMassCancel, OneOrder, Order, OrderEvent, OrderFill,
+    OrderStatus, OrderType, OrderUpdate, Phase, Position, PostOnly, Report, SelfTrade, Side, TimeInForce, Trade,
 )
 
 __all__ = [
@@ -135,6 +135,8 @@ class WsOrder(_WsOrder, total=False):
     oco_with: str
     #: As in OrderRequest.
     exit_of: str
+    take_profit: ExitRequest
+    stop_loss: ExitRequest
 
 
 class _WsCancel(TypedDict):
@@ -448,6 +450,8 @@ class WsReply(_WsReply, total=False):
     session: str
     session_seq: str
     reason: CancelReason
+    take_profit: ExitAnswer
+    stop_loss: ExitAnswer
 
 
 class _WsMassCancelReply(TypedDict):

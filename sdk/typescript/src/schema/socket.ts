@@ -3,8 +3,8 @@
 
 import type { BatchBlock, BatchDemand, Offer, OfferFill, OfferUpdate } from "./batches.ts";
 import type {
-  AmendRequest, Balance, Book, Candle, Error, Fill, Interval, Kind, ManyResult, MassCancelAnswer, Order, OrderAnswer, OrderRequest,
-  OrderUpdate, Position, RepeatedAnswer, Report, Side, Status, Ticker, Trade,
+  AmendRequest, Balance, Book, Candle, Error, ExitRequest, Fill, Interval, Kind, ManyResult, MassCancelAnswer, Order, OrderAnswer,
+  OrderRequest, OrderUpdate, Position, RepeatedAnswer, Report, Side, Status, Ticker, Trade,
 } from "./trading.ts";
 
 /** The newest block last; up to 100 in a snapshot, and up to 10000 prices in all of them: of 1000 assets it has 10 blocks. */
@@ -84,6 +84,8 @@ export interface WsOrder extends OneOrder {
   id?: string;
   session?: string;
   session_seq?: string;
+  take_profit?: ExitRequest;
+  stop_loss?: ExitRequest;
 }
 
 export interface WsCancel extends OneCancel {
@@ -250,7 +252,7 @@ export interface WsAccount {
   offer_fills?: OfferFill[];
 }
 
-export interface WsReply extends Omit<OrderAnswer, "take_profit" | "stop_loss" | "repeated"> {
+export interface WsReply extends Omit<OrderAnswer, "repeated"> {
   type: "reply";
   id?: string;
   repeated?: boolean;

@@ -1,11 +1,12 @@
 //! Whatever a client sends ends in a refusal or in a command that the log takes.
 
 use proptest::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_wire::{decode_command, encode_command};
 
 use super::*;
+use crate::json::brackets::BracketCommands;
 
 fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
@@ -147,8 +148,13 @@ fn object(value: Value) -> Map<String, Value> {
 type Reads = fn(&[u8]) -> Option<Refusal>;
 
 /// A sound body of every request, as far as its fields go.
-const BODIES: [(&str, Reads); 13] = [
+const BODIES: [(&str, Reads); 14] = [
     (r#"{"instrument":"BTC/USD","client_order_id":"1","side":"buy","size":"1","type":"limit","price":"1"}"#, reads::<OrderRequest>),
+    (
+        r#"{"instrument":"BTC/USD","side":"buy","size":"1","type":"market","take_profit":{"trigger":"3"},"stop_loss":
+        {"trigger":"1","price":"1","client_order_id":"1"}}"#,
+        reads::<OrderRequest>,
+    ),
     (r#"{"instrument":"BTC/USD","client_order_id":"1"}"#, reads::<CancelRequest>),
     (r#"{"price":"1","trigger":"1","size":"1"}"#, reads::<AmendRequest>),
     (r#"{"instrument":"BTC/USD","side":"buy"}"#, reads::<MassCancelRequest>),
@@ -189,6 +195,43 @@ fn a_field_twice_or_unknown_is_refused_by_its_name() {
                 says(&format!(r#"{before}"{name}":{value},{after}"#), &format!("duplicate field `{name}`"));
             }
         }
+    }
+}
+
+/// Exits come before the order. They have its size and the other side, and name it.
+#[test]
+fn an_order_with_exits_is_as_many_commands() {
+    let body = json!({
+        "instrument": "BTC-USD", "client_order_id": "7", "side": "buy", "type": "limit", "size": "1", "price": "30000",
+        "time_in_force": "day", "take_profit": {"trigger": "31000", "client_order_id": "8"},
+        "stop_loss": {"trigger": "29000", "price": "28990"},
+    });
+    let (account, catalog) = (AccountId(3), catalog());
+    let request: OrderRequest = parse_object(object(body.clone())).unwrap();
+    assert!(request.has_exits());
+    let BracketCommands { exits, entry: (entry, _) } = request.bracket(account, &catalog, || ClientOrderId(9)).unwrap();
+    let Command::Order(OrderCommand::New(entry)) = entry else { panic!("{entry:?} is no order") };
+    let scale = instrument(&catalog, "BTC-USD").unwrap();
+    let [profit, loss, limit] = ["31000", "29000", "28990"].map(|text| scale.parse_price(text).unwrap());
+    let expected = [
+        ("take_profit", 8, OrderType::TakeProfit { trigger: profit }),
+        ("stop_loss", 9, OrderType::StopLimit { trigger: loss, price: limit }),
+    ];
+    assert_eq!(exits.len(), expected.len());
+    for ((what, command, subject), (name, number, order_type)) in exits.into_iter().zip(expected) {
+        let id = ClientOrderId(number);
+        let terms = OrderTerms { side: Side::Sell, order_type, time_in_force: TimeInForce::GoodTillCancel, ..entry.terms };
+        let exit = LinkedOrder::exit(&NewOrder { client_order_id: id, terms, ..entry }, ClientOrderId(7), None);
+        assert_eq!((what, command, subject.called.id), (name, Command::Order(OrderCommand::NewLinked(exit)), id));
+    }
+    // Where an order is one command, it has none.
+    let refused = request.command(account, &catalog, || ClientOrderId(9)).unwrap_err();
+    assert!(refused.detail.unwrap().starts_with("take_profit does not go here"));
+    for (field, value) in [("trigger", "31000.1"), ("price", "x"), ("client_order_id", "")] {
+        let mut wrong = body.clone();
+        wrong["take_profit"][field] = value.into();
+        let request: OrderRequest = parse_object(object(wrong)).unwrap();
+        assert!(request.bracket(account, &catalog, || ClientOrderId(9)).unwrap_err().detail.unwrap().contains(field), "{field}");
     }
 }
 

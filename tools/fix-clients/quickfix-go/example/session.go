@@ -1,4 +1,4 @@
-// What every program on quickfix-go has to log on (docs/fix.md): settings, the key in the logon, and a message with its time.
+// What every program on quickfix-go has to log on: settings, the key in the logon, and a message with its time.
 package main
 
 import (
