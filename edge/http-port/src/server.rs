@@ -31,6 +31,9 @@ const GRACE: Duration = Duration::from_secs(5);
 pub const OPERATOR_PLACES: usize = 64;
 /// How long a connection to it may take to show an operator's key.
 const OPERATOR_PROOF: Duration = Duration::from_secs(5);
+/// After each connection to it the next one waits for so long: a crowd that comes again and again has half a thousand of them a second, and
+/// an operator among them as much time to show a key.
+const OPERATOR_PAUSE: Duration = Duration::from_millis(1);
 /// How often the log gets counts of events that it does not get one by one.
 const SUMMARY_EVERY: Duration = Duration::from_secs(1);
 /// Connections that the system holds until they are accepted, if it may hold so many.
@@ -250,7 +253,12 @@ impl Port {
             };
             match accepted {
                 None => break,
-                Some(Ok((stream, peer))) => self.welcome(stream, peer, permit),
+                Some(Ok((stream, peer))) => {
+                    self.welcome(stream, peer, permit);
+                    if self.door == Door::Operator {
+                        tokio::time::sleep(OPERATOR_PAUSE).await; // pause: a crowd costs those at other ports little
+                    }
+                }
                 Some(Err(e)) => match AcceptFailure::of(&e) {
                     AcceptFailure::Empty | AcceptFailure::Connection => {}
                     AcceptFailure::Shortage => {

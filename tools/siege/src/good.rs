@@ -123,7 +123,13 @@ impl Good {
     fn begin_at_leaf(&mut self, ports: &Ports, watch: &Arc<Watch>, every: Duration) -> anyhow::Result<()> {
         let (mut reader, seen) = (Reader::new(ports)?, Arc::clone(watch));
         // A leaf does not answer a source that asks more than 200 times a second.
-        self.spawn(move |stop| each(stop, every, || drop(seen.time(Service::Again, || reader.ask()))))?;
+        self.spawn(move |stop| {
+            while !stop.load(SeqCst) {
+                // A socket that fails does so for the next request, too, which is counted.
+                let _ = reader.read_until(Instant::now() + every);
+                let _ = seen.time(Service::Again, || reader.ask());
+            }
+        })?;
         let (fix, seen) = (ports.leaf_fix.clone(), Arc::clone(watch));
         self.spawn(move |stop| each(stop, every, || drop(seen.time(Service::LeafConnect, || be_refused(&fix)))))
     }

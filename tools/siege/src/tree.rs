@@ -189,14 +189,19 @@ impl Reader {
         Ok(Self { leaf, requests, tree: ports.own.tree_number, latest: None })
     }
 
-    /// Takes what came, and asks for the latest message again; returns once it has it.
+    /// Reads market data until then, as a participant does all the time: what is asked for comes behind what waits to be read.
+    pub(crate) fn read_until(&mut self, until: Instant) -> anyhow::Result<()> {
+        while Instant::now() < until {
+            self.leaf.receive(|packet| note(&mut self.latest, packet.header()))?;
+        }
+        Ok(())
+    }
+
+    /// Asks for the latest message again; returns once it has it.
     pub(crate) fn ask(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
-        // First it reads what has come since the last request: the latest message is asked for.
-        let mut calls = 0;
-        while calls < 8 || self.latest.is_none() {
-            let came = self.leaf.receive(|packet| note(&mut self.latest, packet.header()))?;
-            calls = if came == 0 { 8 } else { calls + 1 };
+        while self.latest.is_none() {
+            self.leaf.receive(|packet| note(&mut self.latest, packet.header()))?;
             ensure!(begun.elapsed() < PATIENCE, "no market data comes");
         }
         let (channel, first) = self.latest.context("a message")?;

@@ -263,7 +263,8 @@ fn strangers_who_return_at_once_are_not_heard_and_a_peer_is() {
     };
     // A burst of four is heard, then two a second. Steps take real time, too.
     assert!((4..=5).contains(&connected(&mut net, 30)));
-    let refusals = |net: &Net| net.events[1].iter().filter(|e| matches!(e, LinkEvent::Refused { why: LinkError::TooOften, .. })).count();
+    let refusals =
+        |net: &Net| net.events[1].iter().filter(|e| matches!(e, LinkEvent::Refused { why: LinkError::TooOften, .. })).count();
     assert_eq!(refusals(&net), 1, "it is reported once");
     net.skipped_ns += 1_000_000_000;
     assert!((2..=3).contains(&connected(&mut net, 30)));
