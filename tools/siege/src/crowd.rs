@@ -43,7 +43,7 @@ pub struct Plan {
     pub talk: Option<(Message, u32)>,
     /// Whether they read what comes.
     pub reads: bool,
-    /// New connections a second, where they come at a rate: they begin with none, keep to it, and the oldest gives way to the newest.
+    /// New connections a second, where they come at a rate: they begin with one, keep to it, and the oldest gives way to the newest.
     pub replaced_per_second: u32,
     /// Whether each closes its side once it has sent what it sends first.
     pub closes_its_side: bool,
@@ -183,8 +183,10 @@ struct Work {
 impl Work {
     fn run(&mut self) {
         yield_to_the_venue();
-        let (mut last, mut talked, mut replaced) = (Instant::now(), 0.0, 0.0);
+        let (mut last, mut talked, mut replaced) = (Instant::now(), 0.0, 1.0);
         let mut dripped = Instant::now();
+        // Those that come at a rate begin with one.
+        let count = if self.plan.replaced_per_second > 0 { 1 } else { self.plan.count };
         while !self.stop.load(SeqCst) {
             let now = Instant::now();
             let seconds = now.duration_since(last).as_secs_f64();
@@ -209,7 +211,7 @@ impl Work {
             talked -= talked.floor();
             self.turn(if rate > 0 || self.plan.replaced_per_second > 0 { TURN } else { IDLE_TURN });
             self.done.standing.store(self.members.len(), SeqCst);
-            if (self.plan.replaced_per_second > 0 || self.opened >= self.plan.count) && !self.done.is_up.load(SeqCst) {
+            if self.opened >= count && !self.done.is_up.load(SeqCst) {
                 let is_quiet = self.members.values().all(|member| member.is_connected && member.out.is_empty());
                 self.done.is_up.store(is_quiet, SeqCst);
             }
