@@ -249,17 +249,17 @@ def test_a_study_is_the_same_wherever_it_is_made(tmp_path: pathlib.Path) -> None
     sizes = [{"lots": 10}, {"lots": 40}]
     far = backtest.Latency(order_ns=backtest.lognormal(2 * MILLISECOND), data_ns=[MILLISECOND, 3 * MILLISECOND])
     latency = {"near": backtest.Latency(), "far": far}
-    here = backtest.study(SizedMaker, iter(days), iter(sizes), latency=latency, maker_fee_ppm=-50)
+    here = backtest.study(SizedMaker, iter(days), iter(sizes), latency=latency, maker_fee_ppm=-50, taker_fee_ppm=100)
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        there = backtest.study(SizedMaker, days, sizes, latency=latency, maker_fee_ppm=-50, map=pool.map)
+        there = backtest.study(SizedMaker, days, sizes, latency=latency, maker_fee_ppm=-50, taker_fee_ppm=100, map=pool.map)
     with ThreadPoolExecutor(2) as threads:
-        threaded = backtest.study(SizedMaker, days, sizes, latency=latency, maker_fee_ppm=-50, map=threads.map)
+        threaded = backtest.study(SizedMaker, days, sizes, latency=latency, maker_fee_ppm=-50, taker_fee_ppm=100, map=threads.map)
     assert here == there == threaded
     alone = []
     for size in sizes:
         for name, way in latency.items():
             for day in days:
-                result = backtest.run(day, SizedMaker(**size), latency=way, maker_fee_ppm=-50)
+                result = backtest.run(day, SizedMaker(**size), latency=way, maker_fee_ppm=-50, taker_fee_ppm=100)
                 alone.append((str(day), name, size["lots"], result.profit_units, len(result.fills), result.state_hash.hex()))
     columns = ("day", "latency", "lots", "profit_units", "fills", "state_hash")
     assert [tuple(row[column] for column in columns) for row in here] == alone
