@@ -31,8 +31,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub const OPERATOR_PLACES: usize = 64;
 /// How long a connection to it may take to show an operator's key.
 const OPERATOR_PROOF: Duration = Duration::from_secs(5);
-/// After each connection to it the next one waits for so long: a crowd that comes again and again has half a thousand of them a second, and
-/// an operator among them as much time to show a key.
+/// After each connection to it the next one waits for so long. So a crowd that comes again and again has some 500 of them a second, and a
+/// new one keeps its place for a tenth of a second: an operator can show a key in it.
 const OPERATOR_PAUSE: Duration = Duration::from_millis(1);
 /// How often the log gets counts of events that it does not get one by one.
 const SUMMARY_EVERY: Duration = Duration::from_secs(1);

@@ -183,10 +183,11 @@ struct Work {
 impl Work {
     fn run(&mut self) {
         yield_to_the_venue();
-        let (mut last, mut talked, mut replaced) = (Instant::now(), 0.0, 1.0);
-        let mut dripped = Instant::now();
         // Those that come at a rate begin with one.
-        let count = if self.plan.replaced_per_second > 0 { 1 } else { self.plan.count };
+        let comes_at_a_rate = self.plan.replaced_per_second > 0;
+        let (count, mut replaced) = if comes_at_a_rate { (1, 1.0) } else { (self.plan.count, 0.0) };
+        let (mut last, mut talked) = (Instant::now(), 0.0);
+        let mut dripped = Instant::now();
         while !self.stop.load(SeqCst) {
             let now = Instant::now();
             let seconds = now.duration_since(last).as_secs_f64();

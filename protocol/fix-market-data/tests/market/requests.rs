@@ -365,7 +365,7 @@ fn long_lists_come_as_they_are_read() {
         let ids: Vec<_> = heard.iter().map(|message| message.get(320).unwrap().to_owned()).collect();
         let expected: Vec<_> = (0..ASKED).flat_map(|id| std::iter::repeat_n(id.to_string(), each)).collect();
         assert_eq!(ids, expected, "{version}");
-        // Whoever asks for more than may wait is refused, and gets what is on its way.
+        // A client that asks for more than may wait is refused, and gets what is on its way.
         for id in 0..2 * REQUESTS_MAX {
             world.send(&mut client, msg_type, &format!("320={id}|{body}|"));
         }
