@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Fill, Order, OrderUpdate } from "walras";
 import { Account } from "../src/state/account.ts";
-import { eventText } from "../src/state/order-history.ts";
+import { eventText, linesOf } from "../src/state/order-history.ts";
 import * as whole from "./whole.ts";
 
 const order = (id: string, open = "1.0"): Order => whole.order({ order_id: `9${id}`, client_order_id: id, open, shown: open });
@@ -106,6 +106,22 @@ test("what became of orders is remembered, as it came, newest first", () => {
   ]);
   account.clear("no_key");
   assert.deepEqual(account.history.events.value, []);
+});
+
+test("no order ends before it is placed, though the page's clock runs ahead of the venue's", () => {
+  let nowNs = 20n;
+  const account = new Account(() => nowNs);
+  account.apply({ type: "account", kind: "snapshot", orders: [], balances: [] });
+  const update = (order_update: OrderUpdate): void => void account.apply({ type: "account", kind: "update", order_updates: [order_update] });
+  for (const id of ["1", "2"]) {
+    update({ ...order(id), status: "resting" });
+    nowNs += 1n;
+    update({ ...order(id, "0"), status: "cancelled", reason: "requested" });
+  }
+  const ends: [string, string][] = [["92", "15"], ["91", "12"]];
+  const closed = ends.map(([order_id, ended_at_ns]) => whole.orderState({ order_id, ended_at_ns, status: "cancelled", filled: null }));
+  const lines = linesOf(account.history.events.value, closed).map(({ orderId, timeNs, what }) => `${orderId} ${timeNs} ${what}`);
+  assert.deepEqual(lines, ["92 15 Cancelled", "92 14 Placed", "91 12 Cancelled", "91 11 Placed"]);
 });
 
 test("another trigger is an amendment, but that of a trailing stop moves by itself", () => {

@@ -104,8 +104,12 @@ export function newestLines(events: OrderEvent[], closed: OrderState[], most: nu
 
 /** Events and orders that have ended, newest first. */
 export function linesOf(events: OrderEvent[], closed: OrderState[]): HistoryLine[] {
-  const recorded = new Set(closed.map(({ instrument, order_id }) => `${instrument} ${order_id}`));
-  const seen = events.filter(({ instrument, ends }) => ends === null || !recorded.has(`${instrument} ${ends}`)).map(eventLine);
+  const recorded = new Map(closed.map((order) => [`${order.instrument} ${order.order_id}`, order]));
+  const seen = events
+    .filter(({ instrument, ends }) => ends === null || !recorded.has(`${instrument} ${ends}`))
+    .map((event) => eventLine(beforeItsEnd(event, recorded.get(`${event.instrument} ${event.orderId}`))))
+    // By time; those of one time stay as they came.
+    .sort((a, b) => Number(BigInt(b.timeNs) - BigInt(a.timeNs)));
   const lines: HistoryLine[] = [];
   // Both lists are in order: this merges them.
   for (const order of closed) {
@@ -114,6 +118,12 @@ export function linesOf(events: OrderEvent[], closed: OrderState[]): HistoryLine
     lines.push(line);
   }
   return [...lines, ...seen];
+}
+
+/** The page's estimate of the venue's clock may run ahead of it, and an event that the page saw would be newer than the order's end. */
+function beforeItsEnd(event: OrderEvent, order: OrderState | undefined): OrderEvent {
+  const endNs = BigInt(order?.ended_at_ns ?? event.timeNs + 1n);
+  return event.timeNs < endNs ? event : { ...event, timeNs: endNs - 1n };
 }
 
 function eventLine(event: OrderEvent): HistoryLine {
