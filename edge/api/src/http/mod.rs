@@ -52,7 +52,7 @@ use walras_ports::{Shards, VenueHandle};
 use walras_types::RejectReason;
 
 pub(crate) use bounds::bound_met;
-pub(crate) use brackets::enter_bracket;
+pub(crate) use brackets::{carry_out_many, enter_bracket};
 pub(crate) use carry::{CameOf, send};
 pub use error::{ApiError, status_of};
 pub use history::day_view;

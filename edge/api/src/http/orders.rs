@@ -90,13 +90,20 @@ pub(super) async fn mass_cancel(State(app): State<App>, asked: Asked<MassCancelQ
     one(&app, (by, ordinal), (command, None)).await
 }
 
-/// `POST /v1/orders/batch`: each command by itself, in their order, under one signature.
+/// `POST /v1/orders/batch`: each command by itself, in their order, under one signature. Where an order has exits, what follows it
+/// waits for it.
 pub(super) async fn many(State(app): State<App>, asked: Numbered, signed: Signed) -> Answer {
     let (Trader { account, signed: by }, caller) = signed.trader_of_many()?;
     let number = query(asked)?;
-    let all = Many::read(strict::object(&signed.body)?)?.numbered(&number)?;
+    let many = Many::read(strict::object(&signed.body)?)?;
+    let is_whole = many.has_exits() && number.ordinal()?.is_none();
+    let all = many.numbered(&number)?;
     // Only who leads takes them.
     app.venue.catalog_for_commands()?;
+    if is_whole {
+        let all = all.map(|(_, one)| one).collect();
+        return Ok(ok(&json!({"results": super::carry_out_many(&app, &caller, (account, by), all, ()).await?})));
+    }
     let mut sent = Vec::new();
     for (place, (ordinal, one)) in (0..).zip(all) {
         // The request itself paid for the first.

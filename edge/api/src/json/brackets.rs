@@ -34,6 +34,12 @@ impl OrderRequest {
         self.take_profit.is_some() || self.stop_loss.is_some()
     }
 
+    /// How many it has.
+    #[must_use]
+    pub fn exit_count(&self) -> u16 {
+        u16::from(self.take_profit.is_some()) + u16::from(self.stop_loss.is_some())
+    }
+
     /// The commands of an order with exits. `fresh` names those that the client did not.
     pub fn bracket(
         &self,

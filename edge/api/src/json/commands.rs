@@ -99,6 +99,24 @@ impl One {
         Self { text, asked }
     }
 
+    /// The order with exits that it asks for, if it does.
+    #[must_use]
+    pub fn bracket(&self) -> Option<&OrderRequest> {
+        match &self.asked {
+            Ok(CommandRequest::Order(order)) if order.has_exits() => Some(order.as_ref()),
+            Ok(
+                CommandRequest::Order(_) | CommandRequest::Cancel(_) | CommandRequest::Amend(..) | CommandRequest::MassCancel(_),
+            )
+            | Err(_) => None,
+        }
+    }
+
+    /// How many commands it is: each exit is one.
+    #[must_use]
+    pub fn command_count(&self) -> u16 {
+        1 + self.bracket().map_or(0, OrderRequest::exit_count)
+    }
+
     /// What takes its number in a session where it cannot be carried out.
     #[must_use]
     pub fn invalid(&self, account: AccountId, reason: RejectReason) -> Command {
@@ -121,6 +139,12 @@ impl Many {
             return Err(Refusal::malformed(detail));
         }
         Ok(Self(commands.into_iter().map(One::read).collect()))
+    }
+
+    /// Whether an order among them has exits.
+    #[must_use]
+    pub fn has_exits(&self) -> bool {
+        self.0.iter().any(|one| one.bracket().is_some())
     }
 
     /// Each with its number, where the first one has one: they have consecutive ones.
@@ -170,6 +194,31 @@ mod tests {
         assert_eq!(all[0].0, Some(Ordinal { session: SessionId(4), session_seq: SessionSeq(9) }));
         let fine: Vec<_> = all.iter().map(|(_, one)| one.asked.is_ok()).collect();
         assert_eq!(fine, [true, false, true, true, false, false, false]);
+    }
+
+    #[test]
+    fn exits_count_as_commands() {
+        let order = |exits: Value| {
+            let mut order = json!({"op": "order", "instrument": "A/B", "side": "buy", "type": "market", "size": "1"});
+            for (name, exit) in exits.as_object().unwrap() {
+                order[name] = exit.clone();
+            }
+            order
+        };
+        let exit = json!({"trigger": "5"});
+        let plain = json!({"commands": [order(json!({})), {"op": "mass_cancel"}]});
+        assert!(!read(plain).unwrap().has_exits());
+        let many = read(json!({"commands": [
+            order(json!({})),
+            order(json!({"take_profit": exit, "stop_loss": exit})),
+            order(json!({"stop_loss": exit})),
+            order(json!({"stop_loss": {"price": "5"}})),
+            {"op": "mass_cancel"},
+        ]}));
+        let many = many.unwrap();
+        assert!(many.has_exits());
+        let counts: Vec<_> = many.0.iter().map(|one| (one.bracket().is_some(), one.command_count())).collect();
+        assert_eq!(counts, [(false, 1), (true, 3), (true, 2), (false, 1), (false, 1)]);
     }
 
     #[test]

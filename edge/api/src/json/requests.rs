@@ -98,10 +98,9 @@ impl OrderRequest {
         catalog: &Catalog,
         fresh: impl FnOnce() -> ClientOrderId,
     ) -> Result<(Command, Subject), Refusal> {
-        let elsewhere =
-            "it goes with an order by itself, without a session's number; else send it before its entry, as an order with exit_of";
-        absent("take_profit", &self.take_profit, elsewhere)?;
-        absent("stop_loss", &self.stop_loss, elsewhere)?;
+        let numbered = "it goes without a session's number; with one, send it before its entry, as an order with exit_of";
+        absent("take_profit", &self.take_profit, numbered)?;
+        absent("stop_loss", &self.stop_loss, numbered)?;
         self.command_alone(account, catalog, fresh)
     }
 

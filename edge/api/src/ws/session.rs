@@ -19,9 +19,11 @@ use walras_types::{AccountId, RejectReason, SessionId};
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
 use super::{CLOSE_GOING_AWAY, CLOSE_IDLE, CLOSE_REVOKED, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TOO_BIG, CLOSE_TRY_LATER};
-use crate::http::{App, CameOf, Place, enter_bracket, fresh_or_numbered, read_reports, results, send, send_one, stopped};
+use crate::http::{
+    App, CameOf, Place, carry_out_many, enter_bracket, fresh_or_numbered, read_reports, results, send, send_one, stopped,
+};
 use crate::json::brackets::BracketCommands;
-use crate::json::commands::{CommandRequest, Many};
+use crate::json::commands::{CommandRequest, Many, One};
 use crate::json::once::NumberRequest;
 use crate::json::{reports, views};
 
@@ -90,7 +92,7 @@ struct Session {
     /// Messages of the channel `status` that were sent.
     status_seq: u64,
     in_flight: FuturesUnordered<BoxFuture<'static, Value>>,
-    /// Each order with exits that is being entered holds a receiver.
+    /// Each order with exits that is being entered, by itself or among several commands, holds a receiver.
     brackets: Arc<watch::Sender<()>>,
     write_timeout: Duration,
     /// Pings that were sent since the client was last heard.
@@ -572,8 +574,12 @@ impl Session {
     fn many(&mut self, many: Many, number: &NumberRequest, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
         let account = self.trader(Allowance::Requests)?;
         self.check_may_command()?;
+        let is_whole = many.has_exits() && number.ordinal()?.is_none();
         let all = many.numbered(number)?;
         self.app.venue.catalog_for_commands()?;
+        if is_whole {
+            return self.many_with_exits(account, all.map(|(_, one)| one).collect(), id);
+        }
         let Self { app, caller, .. } = self;
         let caller = caller.as_ref().ok_or(RejectReason::Unauthenticated)?;
         let mut sent = Vec::new();
@@ -583,6 +589,20 @@ impl Session {
         }
         let (app, id) = (self.app.clone(), id.map(str::to_owned));
         let answer = async move { with_id(json!({"type": "replies", "results": results(&app, sent).await}), id) };
+        self.in_flight.push(answer.boxed());
+        Ok(Vec::new())
+    }
+
+    /// Begins to carry out several commands of which orders have exits, one after the other; they are answered together.
+    fn many_with_exits(&mut self, account: AccountId, all: Vec<One>, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
+        let caller = self.caller.ok_or(RejectReason::Unauthenticated)?;
+        let (app, id, held) = (self.app.clone(), id.map(str::to_owned), self.brackets.subscribe());
+        let answer = async move {
+            match carry_out_many(&app, &caller, (account, SignedBy::NOBODY), all, held).await {
+                Ok(answers) => with_id(json!({"type": "replies", "results": answers}), id),
+                Err(why) => messages::error(id.as_deref(), &why.refusal),
+            }
+        };
         self.in_flight.push(answer.boxed());
         Ok(Vec::new())
     }

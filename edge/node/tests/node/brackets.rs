@@ -1,10 +1,12 @@
-//! Orders with exits over HTTP and over the WebSocket: all of them are entered, or none.
+//! Orders with exits over HTTP and over the WebSocket, by themselves and among several commands: all of them are entered, or none.
 
 use serde_json::{Value, json};
+use walras_client::{headers, sign};
+use walras_gateway::Request;
 use walras_types::RejectReason as R;
 
 use crate::schema::{check_named, document};
-use crate::support::{Market, Socket, Venue, code, limit, until};
+use crate::support::{Market, Raw, Socket, Venue, code, limit, until};
 
 fn open(market: &Market) -> Vec<Value> {
     let document = document();
@@ -124,29 +126,92 @@ fn over_the_websocket_an_order_has_exits_too() {
     wrong["stop_loss"]["price"] = "90000".into();
     let error = refused(wrong, "d");
     assert!(error["detail"].as_str().is_some_and(|detail| detail.contains("stop_loss")), "{error}");
-    // With numbers, and among several, each is sent by itself.
+    // With numbers each is sent by itself.
     let session = market.alice.signed("POST", "/v1/sessions", Some(&json!({"token": "5"}))).unwrap()["session"].clone();
     let mut numbered = bracket(1);
-    (numbered["session"], numbered["session_seq"]) = (session, "1".into());
+    (numbered["session"], numbered["session_seq"]) = (session.clone(), "1".into());
     assert_eq!(refused(numbered, "e")["code"], R::Malformed.number());
-    let mut one = bracket(1);
-    one["op"] = "order".into();
-    let replies = socket.ask(&json!({"op": "many", "id": "f", "commands": [one]}), "replies");
-    let error = &replies["results"][0]["error"];
-    assert!(error["detail"].as_str().is_some_and(|detail| detail.starts_with("take_profit does not go here")), "{replies}");
+    let many = json!({"op": "many", "id": "f", "session": session, "session_seq": "1", "commands": [one(bracket(1))]});
+    let replies = socket.ask(&many, "replies");
+    let result = &replies["results"][0];
+    let detail = result["error"]["detail"].as_str().unwrap();
+    assert!(detail.starts_with("take_profit does not go here") && result["log_index"].is_string(), "{replies}");
     assert_eq!(open(&market), Vec::<Value>::new());
+}
+
+fn one(mut order: Value) -> Value {
+    order["op"] = "order".into();
+    order
+}
+
+/// Each command has its own result, and what stands behind an order with exits is carried out after it.
+fn check_many(market: &Market, results: &Value) {
+    let codes: Vec<_> = results.as_array().unwrap().iter().map(|result| result["error"]["code"].as_u64().unwrap_or(0)).collect();
+    let taken = u64::from(R::DuplicateClientOrderId.number());
+    assert_eq!(codes, [0, 0, taken, 0, 0], "{results:#}");
+    let entered = &results[1]["answer"];
+    assert_eq!((&entered["client_order_id"], &entered["take_profit"]["client_order_id"]), (&json!("7"), &json!("profit")));
+    // Its exit has the name of another one.
+    assert!(results[2]["error"]["detail"].as_str().is_some_and(|detail| detail.starts_with("take_profit")), "{results:#}");
+    assert_eq!((&results[3]["answer"]["status"], &results[4]["answer"]["stop_loss"]), (&json!("cancelled"), &Value::Null));
+    let index = |place: usize| results[place]["answer"]["log_index"].as_str().unwrap().parse::<u64>().unwrap();
+    assert!(index(0) < index(1) && index(1) < index(3) && index(3) < index(4));
+    let names: Vec<_> = open(market).into_iter().map(|order| order["client_order_id"].clone()).collect();
+    assert_eq!((names.len(), &names[0], &names[2], &names[3]), (5, &json!("profit"), &json!("7"), &json!("other")));
+}
+
+#[test]
+fn each_order_of_a_request_of_many_may_have_exits() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let document = document();
+    let mut last = bracket(9);
+    last["take_profit"]["client_order_id"] = "other".into();
+    last.as_object_mut().unwrap().remove("stop_loss");
+    let commands = json!([
+        one(limit(5, "buy", "1", "29000")),
+        one(bracket(7)),
+        one(bracket(8)),
+        {"op": "cancel", "instrument": "BTC-USD", "client_order_id": "5"},
+        one(last),
+    ]);
+    let body = json!({"commands": commands});
+    check_named(&document, "ManyRequest", &body);
+    let text = body.to_string();
+    let signed = sign(&market.alice_key, &Request { method: "POST", path: "/v1/orders/batch", body: text.as_bytes() });
+    let raw = Raw { method: "POST", path: "/v1/orders/batch", body: text.as_bytes(), key: None };
+    let answer = raw.send_with(&venue.url(), headers(&signed)).json();
+    check_named(&document, "ManyAnswer", &answer);
+    check_many(&market, &answer["results"]);
+    market.alice.signed("DELETE", "/v1/orders", None).unwrap();
+    assert_eq!(raw.send_with(&venue.url(), headers(&signed)).code(), u64::from(R::NonceReused.number()));
+    assert_eq!(open(&market), Vec::<Value>::new());
+
+    let mut socket = Socket::connect(&venue.url());
+    socket.authenticate(&market.alice_key);
+    let asked = json!({"op": "many", "id": "a", "commands": commands});
+    check_named(&document, "WsMany", &asked);
+    let replies = socket.ask(&asked, "replies");
+    check_named(&document, "WsReplies", &replies);
+    assert_eq!(replies["id"], "a");
+    check_many(&market, &replies["results"]);
 }
 
 /// What is still to be entered when the connection ends comes before the cancel.
 #[test]
 fn a_connection_that_ends_takes_a_bracket_with_it() {
+    takes_with_it(&over_socket(bracket(7), "a"));
+    takes_with_it(&json!({"op": "many", "commands": [one(bracket(7))]}));
+}
+
+fn takes_with_it(asked: &Value) {
     let venue = Venue::start();
     let market = venue.market();
     let session = market.alice.signed("POST", "/v1/sessions", Some(&json!({"token": "5"}))).unwrap()["session"].clone();
     let mut socket = Socket::connect(&venue.url());
     socket.authenticate(&market.alice_key);
     socket.ask(&json!({"op": "cancel_on_disconnect", "session": session}), "cancel_on_disconnect");
-    socket.send(&over_socket(bracket(7), "a"));
+    socket.send(asked);
     // The first exit is there, and perhaps not yet the order.
     while socket.next_of("account")["order_updates"].as_array().is_none_or(Vec::is_empty) {}
     drop(socket);

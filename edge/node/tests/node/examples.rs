@@ -641,8 +641,7 @@ fn every_way_in_takes_all_of_an_order() {
     };
     let socket = ["op", "id", "session", "session_seq"];
     assert_eq!(fields("WsOrder", &socket), fields("OrderRequest", &[]));
-    // Exits go with an order by itself.
-    assert_eq!(fields("OneOrder", &["op"]), fields("OrderRequest", &["take_profit", "stop_loss"]));
+    assert_eq!(fields("OneOrder", &["op"]), fields("OrderRequest", &[]));
     let of_order = ["instrument", "client_order_id"];
     assert_eq!(fields("OneAmend", &[&["op"][..], &of_order].concat()), fields("AmendRequest", &[]));
     assert_eq!(fields("WsAmend", &[&socket[..], &of_order].concat()), fields("AmendRequest", &[]));

@@ -241,6 +241,15 @@ fn a_client_that_hangs_up_between_two_commands_leaves_no_half() {
     until("the order and its two exits stand", || open(&market).len() == 3);
     cancel_all(&market);
 
+    // Among several commands too, with what stands behind it.
+    (bracket["op"], bracket["client_order_id"]) = ("order".into(), "10".into());
+    let mut last = limit(11, "buy", "0.1", "29000");
+    last["op"] = "order".into();
+    ports.hang_up_own(key, "/v1/orders/batch", &json!({"commands": [bracket, last]}), 4);
+    until("the order, its two exits and the last order stand", || open(&market).len() == 4);
+    cancel_all(&market);
+    bracket.as_object_mut().unwrap().remove("op");
+
     // What is refused behind the first command is undone: here the entry costs more than there is.
     bracket["size"] = "90".into();
     ports.hang_up_own(key, "/v1/orders", &bracket, 5);

@@ -757,9 +757,9 @@ class _ExitRequest(TypedDict):
 
 @final
 class ExitRequest(_ExitRequest, total=False):
-    """An exit of the order, in POST /v1/orders and over the WebSocket in order, without a session's number: a
-    take-profit or a stop of the other side and the same size, good till cancelled, with a limit where there is a
-    price. It is entered before the order, with exit_of; where one of them is refused, nothing is left.
+    """An exit of the order, without a session's number: a take-profit or a stop of the other side and the same size,
+    good till cancelled, with a limit where there is a price. It is entered before the order, with exit_of; where one
+    of them is refused, nothing is left.
     """
 
     client_order_id: str
@@ -916,6 +916,8 @@ class OneOrder(_OneOrder, total=False):
     oco_with: str
     #: As in OrderRequest.
     exit_of: str
+    take_profit: ExitRequest
+    stop_loss: ExitRequest
 
 
 @final

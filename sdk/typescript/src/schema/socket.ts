@@ -3,8 +3,8 @@
 
 import type { BatchBlock, BatchDemand, Offer, OfferFill, OfferUpdate } from "./batches.ts";
 import type {
-  AmendRequest, Balance, Book, Candle, Error, ExitRequest, Fill, Interval, Kind, ManyResult, MassCancelAnswer, Order, OrderAnswer,
-  OrderRequest, OrderUpdate, Position, RepeatedAnswer, Report, Side, Status, Ticker, Trade,
+  AmendRequest, Balance, Book, Candle, Error, Fill, Interval, Kind, ManyResult, MassCancelAnswer, Order, OrderAnswer, OrderRequest,
+  OrderUpdate, Position, RepeatedAnswer, Report, Side, Status, Ticker, Trade,
 } from "./trading.ts";
 
 /** The newest block last; up to 100 in a snapshot, and up to 10000 prices in all of them: of 1000 assets it has 10 blocks. */
@@ -58,7 +58,7 @@ export interface WsAuth {
   id?: string;
 }
 
-export interface OneOrder extends Omit<OrderRequest, "take_profit" | "stop_loss"> {
+export interface OneOrder extends OrderRequest {
   op: "order";
 }
 
@@ -84,8 +84,6 @@ export interface WsOrder extends OneOrder {
   id?: string;
   session?: string;
   session_seq?: string;
-  take_profit?: ExitRequest;
-  stop_loss?: ExitRequest;
 }
 
 export interface WsCancel extends OneCancel {

@@ -647,9 +647,9 @@ export interface OrderRequest {
 }
 
 /**
- * An exit of the order, in POST /v1/orders and over the WebSocket in order, without a session's number: a take-profit or a stop of
- * the other side and the same size, good till cancelled, with a limit where there is a price. It is entered before the order, with
- * exit_of; where one of them is refused, nothing is left.
+ * An exit of the order, without a session's number: a take-profit or a stop of the other side and the same size, good till
+ * cancelled, with a limit where there is a price. It is entered before the order, with exit_of; where one of them is refused,
+ * nothing is left.
  */
 export interface ExitRequest {
   client_order_id?: string;
