@@ -2,7 +2,7 @@
 
 import { BatchMarket, type BatchOptions } from "./batch-market.ts";
 import {
-  type Command, type CommandAnswer, type Exits, type NewOrder, type OrderName, exit, nameText, order, pathSymbol,
+  type Command, type CommandAnswer, type OrderName, nameText, pathSymbol,
 } from "./commands.ts";
 import { Refused } from "./errors.ts";
 import { type Carrier, type CommandNumber, Orders, answerOf } from "./orders.ts";
@@ -283,15 +283,6 @@ export class Client extends Orders implements Carrier {
   }
 
   // Commands. `submit`, `cancel`, `amend`, `massCancel`, `many` and `replace` are those of `Orders`.
-
-  /** Enters an order, with its exits where it has any: all of them or none. The answer says what became of it at once. */
-  override async submit({ take_profit, stop_loss, ...asked }: NewOrder & Exits): Promise<schema.OrderAnswer> {
-    const { op: _, ...body } = order(asked);
-    const exits = {
-      ...(take_profit && { take_profit: exit("take_profit", take_profit) }), ...(stop_loss && { stop_loss: exit("stop_loss", stop_loss) }),
-    };
-    return await this.call("placeOrder", { body: { ...body, ...exits } }) as schema.OrderAnswer;
-  }
 
   /**
    * Dead man's switch: the venue cancels all orders of the account after this time, unless it is sent again before. 0 switches it off.

@@ -26,7 +26,7 @@ export type NewOrder =
   & { [Field in Exclude<QuantityField, "size">]?: Exact }
   & { [Field in NameField]?: OrderName };
 
-/** What closes an order as it fills: entered with it or not at all, and sent by HTTP without a session's number. */
+/** What closes an order as it fills: entered with it or not at all, and sent without a session's number. */
 export interface Exits {
   take_profit?: Exit;
   stop_loss?: Exit;
@@ -53,7 +53,7 @@ export interface Which {
 const QUANTITIES: readonly QuantityField[] = ["size", "price", "trigger", "trail", "peak", "min_size"];
 const NAMES: readonly NameField[] = ["client_order_id", "oco_with", "exit_of"];
 
-export function order(asked: NewOrder): OneOrder {
+export function order({ take_profit, stop_loss, ...asked }: NewOrder & Exits): OneOrder {
   const texts: Record<string, string> = {};
   for (const field of QUANTITIES) {
     const value = asked[field];
@@ -64,12 +64,23 @@ export function order(asked: NewOrder): OneOrder {
     if (value !== undefined) texts[field] = nameText(field, value);
   }
   if (asked.expire_time_ns !== undefined) texts["expire_time_ns"] = exactText("expire_time_ns", asked.expire_time_ns);
-  for (const field of ["take_profit", "stop_loss"]) {
-    if (field in asked) {
-      throw new TypeError(`${field}: exits go with an order by Client.submit; elsewhere send them before it, with exit_of`);
+  return {
+    op: "order", ...asked, ...texts, type: asked.type ?? kindOf(asked),
+    ...(take_profit && { take_profit: exit("take_profit", take_profit) }), ...(stop_loss && { stop_loss: exit("stop_loss", stop_loss) }),
+  } as OneOrder;
+}
+
+/** Exits have no numbers: a session cannot send them with their order. */
+export function checkNumbered(commands: readonly Command[]): void {
+  for (const command of commands) {
+    for (const field of ["take_profit", "stop_loss"] as const) {
+      if (command.op === "order" && command[field] !== undefined) {
+        throw new TypeError(
+          `${field}: a session sends no exits with an order: send them before it, with exit_of, or all without the session`,
+        );
+      }
     }
   }
-  return { op: "order", ...asked, ...texts, type: asked.type ?? kindOf(asked) } as OneOrder;
 }
 
 function kindOf({ price, trigger, trail, trail_ppm }: NewOrder): OrderRequest["type"] {

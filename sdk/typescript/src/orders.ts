@@ -1,7 +1,7 @@
 // What every way to send commands has in common.
 
 import {
-  type Changes, type Command, type CommandAnswer, type NewOrder, type OrderName, type Which, amend, cancel, massCancel, order,
+  type Changes, type Command, type CommandAnswer, type Exits, type NewOrder, type OrderName, type Which, amend, cancel, massCancel, order,
 } from "./commands.ts";
 import { Refused } from "./errors.ts";
 import type { ManyResult, MassCancelAnswer, OrderAnswer } from "./schema/index.ts";
@@ -20,14 +20,14 @@ export interface Carrier {
 
 /**
  * What every way to send commands has: {@link Client} by HTTP, `Stream` over the WebSocket, `Session` under numbers by either. `Repeated`
- * is what a session answers to a command that was known already.
+ * is what a session answers to a command that was known already, and `Asked` an order as it takes one: a session without exits.
  */
-export abstract class Orders<Repeated = never> {
+export abstract class Orders<Repeated = never, Asked extends NewOrder = NewOrder & Exits> {
   protected abstract one(command: Command): Promise<CommandAnswer>;
   protected abstract several(commands: readonly Command[]): Promise<ManyResult[]>;
 
-  /** Enters an order. The answer says what became of it at once. */
-  submit(asked: NewOrder): Promise<OrderAnswer | Repeated> {
+  /** Enters an order, with its exits where it has any: all of them or none. The answer says what became of it at once. */
+  submit(asked: Asked): Promise<OrderAnswer | Repeated> {
     return this.#answered(() => order(asked));
   }
 
@@ -47,7 +47,7 @@ export abstract class Orders<Repeated = never> {
 
   /**
    * Up to 100 commands, carried out in their order; the functions of `commands` make them. Returned are, in the same places, the answer of
-   * each or its refusal, which is not thrown: the others go on.
+   * each or its refusal, which is not thrown: the others go on. Of an order with exits all is entered, or nothing.
    */
   async many(commands: readonly Command[]): Promise<(OrderAnswer | MassCancelAnswer | Repeated | Refused)[]> {
     const results = await this.several(commands);
@@ -61,7 +61,7 @@ export abstract class Orders<Repeated = never> {
   async replace(
     instrument: string,
     name: OrderName,
-    by: NewOrder,
+    by: Asked,
   ): Promise<{ cancelled: OrderAnswer | Repeated | Refused; placed: OrderAnswer | Repeated | Refused }> {
     const [cancelled, placed] = await this.many([cancel(instrument, name), order(by)]);
     return { cancelled: cancelled as OrderAnswer | Repeated | Refused, placed: placed as OrderAnswer | Repeated | Refused };

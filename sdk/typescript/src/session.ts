@@ -1,7 +1,7 @@
 // Commands under numbers of their own, so that each takes effect once: docs/rest.md, "Once".
 
 import type { Client } from "./client.ts";
-import type { Command, CommandAnswer } from "./commands.ts";
+import { type Command, type CommandAnswer, type NewOrder, checkNumbered } from "./commands.ts";
 import { BadAnswer, NotConnected, OutcomeUnknown, Refused } from "./errors.ts";
 import { type Carrier, type CommandNumber, Orders, answerOf } from "./orders.ts";
 import type { CancelAfter, ManyResult, RepeatedAnswer } from "./schema/index.ts";
@@ -31,8 +31,8 @@ export interface SessionOptions {
   patienceMs?: number;
 }
 
-/** Made by `Client.session`. One command at a time: what is sent meanwhile waits. */
-export class Session extends Orders<RepeatedAnswer> {
+/** Made by `Client.session`. One command at a time: what is sent meanwhile waits. Its orders have no exits, which have no numbers. */
+export class Session extends Orders<RepeatedAnswer, NewOrder> {
   readonly client: Client;
   readonly token: string;
   /** Its number at the venue. */
@@ -72,11 +72,13 @@ export class Session extends Orders<RepeatedAnswer> {
     return this.#numbered((number) => this.client.call("cancelAfter", { query: number, body: { timeout_ms: timeoutMs } }), () => 1n);
   }
 
-  protected one(command: Command): Promise<CommandAnswer> {
+  protected async one(command: Command): Promise<CommandAnswer> {
+    checkNumbered([command]);
     return this.#numbered((number) => this.#carrier.carry(command, number), () => 1n);
   }
 
-  protected several(commands: readonly Command[]): Promise<ManyResult[]> {
+  protected async several(commands: readonly Command[]): Promise<ManyResult[]> {
+    checkNumbered(commands);
     let known: ManyResult[] = [];
     const send = async (number: CommandNumber): Promise<ManyResult[]> => {
       const results = await this.#carrier.carryMany(commands, number);

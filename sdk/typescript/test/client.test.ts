@@ -198,13 +198,18 @@ test("of many commands each has its answer or its refusal", async (t) => {
   await assert.rejects(client.order("BTC-USD", ".."), /no address can have/);
 });
 
-test("an order goes with its exits, by HTTP alone", async (t) => {
-  const { venue, client } = await venueOf(t, () => [200, { status: "resting" }]);
-  await client.submit({ ...BUY, take_profit: { trigger: 55_000n }, stop_loss: { trigger: "48000", price: "47900", client_order_id: 3 } });
-  assert.deepEqual(JSON.parse(venue.asked[0]?.body ?? "") as unknown, {
+test("an order goes with its exits, by itself and among several", async (t) => {
+  const { venue, client } = await venueOf(t, ({ path }) => [
+    200, path === "/v1/orders" ? { status: "resting" } : { results: [{ answer: {} }] },
+  ]);
+  const asked = { ...BUY, take_profit: { trigger: 55_000n }, stop_loss: { trigger: "48000", price: "47900", client_order_id: 3 } };
+  const sent = {
     instrument: "BTC/USD", side: "buy", size: "0.5", price: "49950", client_order_id: "bid-7", type: "limit",
     take_profit: { trigger: "55000" }, stop_loss: { trigger: "48000", price: "47900", client_order_id: "3" },
-  });
+  };
+  await client.submit(asked);
+  await client.many([order(asked)]);
+  assert.deepEqual(venue.asked.map(({ body }) => JSON.parse(body) as unknown), [sent, { commands: [{ op: "order", ...sent }] }]);
 });
 
 test("instruments are asked for once, and an unknown one is named with those that there are", async (t) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { amend, cancel, exit, massCancel, nameText, type NewOrder, order, pathSymbol } from "../src/commands.ts";
+import { amend, cancel, checkNumbered, exit, massCancel, nameText, type NewOrder, order, pathSymbol } from "../src/commands.ts";
 
 const base = { instrument: "BTC-USD", side: "buy", size: "0.5" } as const;
 
@@ -26,10 +26,21 @@ test("quantities and names become text, and other fields stay", () => {
   assert.equal(pathSymbol("BTC/USD"), "BTC-USD");
 });
 
-test("floats, exits where they cannot go, and what names no order are refused before anything is sent", () => {
+test("an order has its exits, which no number goes with", () => {
+  const entry = order({ ...base, take_profit: { trigger: 55_000n }, stop_loss: { trigger: "48000", price: "47900", client_order_id: 3 } });
+  assert.deepEqual(entry, {
+    op: "order", ...base, type: "market", take_profit: { trigger: "55000" },
+    stop_loss: { trigger: "48000", price: "47900", client_order_id: "3" },
+  });
+  assert.throws(() => checkNumbered([massCancel(), entry]), /TypeError: take_profit: a session sends no exits/);
+  assert.throws(() => checkNumbered([order({ ...base, stop_loss: { trigger: "1" } })]), /TypeError: stop_loss/);
+  assert.doesNotThrow(() => checkNumbered([order(base), cancel("BTC/USD", "bid")]));
+});
+
+test("floats and what names no order are refused before anything is sent", () => {
   assert.throws(() => order({ ...base, size: 0.5 as unknown as string }), /TypeError: size/);
   assert.throws(() => order({ ...base, price: 1 as unknown as string }), /TypeError: price/);
-  assert.throws(() => order({ ...base, take_profit: { trigger: "1" } } as NewOrder), /by Client\.submit/);
+  assert.throws(() => order({ ...base, take_profit: { trigger: 1 as unknown as string } }), /TypeError: take_profit\.trigger/);
   for (const wrong of [1.5, Number.NaN, 2 ** 53, null, {}]) {
     assert.throws(() => nameText("client_order_id", wrong as number), /names no order/);
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Client } from "../src/client.ts";
-import { cancel, massCancel } from "../src/commands.ts";
+import { cancel, massCancel, order } from "../src/commands.ts";
 import { OutcomeUnknown, Refused } from "../src/errors.ts";
 import { type Asked, HttpVenue, type Planned, refused } from "./http-venue.ts";
 
@@ -41,6 +41,14 @@ test("commands have consecutive numbers, one after the other", () => play([], as
     "POST /v1/orders?session=42&session_seq=5", "DELETE /v1/orders/BTC-USD/a?session=42&session_seq=6",
     "DELETE /v1/orders?session=42&session_seq=7", "POST /v1/cancel-after?session=42&session_seq=8",
   ]);
+}));
+
+test("a session sends no exits with an order, and no number is used for them", () => play([], async (session, venue) => {
+  const entry = { ...ORDER, take_profit: { trigger: "6" } };
+  await assert.rejects(session.submit(entry), /TypeError: take_profit: a session sends no exits/);
+  await assert.rejects(session.many([massCancel(), order(entry)]), /TypeError: take_profit/);
+  await session.submit(ORDER);
+  assert.deepEqual(numbers(venue), ["5"]);
 }));
 
 test("what has no answer is sent again under its number until it has one", () => play(

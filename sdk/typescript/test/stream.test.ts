@@ -220,6 +220,18 @@ test("commands have answers, refusals, or an unknown outcome", async () => {
   const many = stream.many([order(ORDER), massCancel()]);
   first.answer({ type: "replies", results: [{ answer: { status: "resting" } }, { error: { code: 1, name: "A", message: "b" } }] });
   assert.equal((await many).length, 2);
+  const entered = stream.submit({ ...ORDER, take_profit: { trigger: 6n }, stop_loss: { trigger: "4", price: "3" } });
+  const exits = { take_profit: { trigger: "6" }, stop_loss: { trigger: "4", price: "3" } };
+  assert.deepEqual(first.asked.at(-1), { op: "order", ...ORDER, type: "limit", ...exits });
+  const named = { order_id: "7", client_order_id: "8" };
+  first.answer({ type: "reply", status: "resting", take_profit: named, stop_loss: named });
+  assert.deepEqual((await entered).take_profit, named);
+  const replaced = stream.replace("BTC-USD", "x", { ...ORDER, take_profit: { trigger: 6n } });
+  assert.deepEqual((first.asked.at(-1) as unknown as { commands: object[] }).commands[1], {
+    op: "order", ...ORDER, type: "limit", take_profit: exits.take_profit,
+  });
+  first.answer({ type: "replies", results: [{ answer: { status: "cancelled" } }, { answer: { status: "resting" } }] });
+  await replaced;
   const lost = stream.amend("BTC-USD", 7, { size: "1" });
   first.end();
   await assert.rejects(lost, OutcomeUnknown);

@@ -88,6 +88,20 @@ test("an order with its exits, a stop, and one that is replaced", async () => {
   assert.ok(again.cancelled instanceof Refused && (again.placed as OrderAnswer).status === "resting");
 });
 
+test("exits of an order over the WebSocket, and of one of several", async () => {
+  const alice = venue.client(0);
+  const exits = { take_profit: { trigger: "40000" }, stop_loss: { trigger: "19000" } };
+  const stream = await alice.stream().open();
+  await stream.signIn();
+  const entered = await stream.submit({ ...BUY, size: "0.1", price: "20000", client_order_id: "ws-in", ...exits });
+  assert.ok(entered.take_profit && entered.stop_loss);
+  const { cancelled, placed } = await stream.replace("BTC-USD", "ws-in", { ...BUY, size: "0.1", price: "20001", ...exits });
+  assert.equal((cancelled as OrderAnswer).status, "cancelled");
+  assert.ok((placed as OrderAnswer).take_profit && (placed as OrderAnswer).stop_loss);
+  stream.close();
+  assert.equal((await alice.openOrders("BTC/USD", { isFresh: true })).filter(({ exit_of }) => exit_of !== undefined).length, 2);
+});
+
 test("all that ended is read page by page, and reports have no gaps", async () => {
   const client = venue.client(0);
   const begin = (await client.reports()).last;
