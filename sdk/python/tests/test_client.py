@@ -324,6 +324,24 @@ def test_a_book_by_order_is_followed(venue: Venue) -> None:
     run(play())
 
 
+def test_an_order_goes_with_its_exits(venue: Venue) -> None:
+    client = walras.Client(venue.url, venue.keys[0])
+    take_profit: walras.Exit = {"trigger": "40000", "client_order_id": "tp"}
+    exits: walras.Exits = {"take_profit": take_profit, "stop_loss": {"trigger": "19000", "price": "18999"}}
+    entered = client.submit("BTC-USD", "buy", "0.1", "20000", client_order_id="in", exits=exits)
+    assert entered["status"] == "resting" and entered["take_profit"]["client_order_id"] == "tp"
+    assert len([order for order in client.open_orders(fresh=True) if "exit_of" in order]) == 2
+    again = [commands.cancel("BTC-USD", "in"), commands.order("BTC-USD", "buy", "0.1", "20001", client_order_id="in-2", exits=exits)]
+    cancelled, placed = client.many(again)
+    assert isinstance(cancelled, dict) and isinstance(placed, dict) and "stop_loss" in placed
+    with client.stream() as stream:
+        stream.sign_in()
+        assert stream.cancel("BTC-USD", "in-2")["status"] == "cancelled" and client.open_orders(fresh=True) == []
+        over_socket = stream.submit("BTC-USD", "buy", "0.1", "20000", client_order_id="in-3", exits=exits)
+        assert over_socket["take_profit"]["client_order_id"] == "tp"
+    assert len(client.open_orders(fresh=True)) == 3
+
+
 def test_the_stream_without_asyncio(venue: Venue) -> None:
     client = walras.Client(venue.url, venue.keys[1])
     with client.stream() as stream:

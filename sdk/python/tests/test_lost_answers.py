@@ -72,6 +72,19 @@ def test_of_several_commands_those_in_doubt_are_sent_again_under_their_numbers()
         walras.Client(url, KEY).session(patience_s=0).many(several)
 
 
+def test_a_session_sends_no_exits_with_an_order() -> None:
+    with planned([{"answer": {}}]) as (url, asked):
+        session = walras.Client(url, KEY).session(7)
+        entry = commands.order("BTC-USD", "buy", 1, 100, exits={"stop_loss": {"trigger": 90}})
+        with pytest.raises(ValueError, match="stop_loss: a session sends no exits"):
+            session.submit("BTC-USD", "buy", 1, 100, exits={"stop_loss": {"trigger": 90}})
+        with pytest.raises(ValueError, match="stop_loss: a session sends no exits"):
+            session.many([commands.mass_cancel(), entry])
+        session.submit("BTC-USD", "buy", 1, 100)
+        # Nothing was sent, and no number is used.
+        assert asked == ["/v1/orders?session=42&session_seq=5"]
+
+
 def test_a_session_whose_last_outcome_is_unknown_sends_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -249,6 +249,27 @@ def test_a_caller_that_counts_by_itself() -> None:
     run(play())
 
 
+def test_exits_go_with_an_order_without_a_number() -> None:
+    async def play() -> None:
+        exits: walras.Exits = {"take_profit": {"trigger": 110}, "stop_loss": {"trigger": "90", "price": "89"}}
+        entry = commands.order("BTC-USD", "buy", 1, 100, exits=exits)
+        async with streaming([]) as (venue, stream, session):
+            await stream.submit("BTC-USD", "buy", 1, 100, exits=exits)
+            await stream.many([commands.mass_cancel(), entry])
+            assert venue.asked == [entry, {"op": "many", "commands": [{"op": "mass_cancel"}, entry]}]
+            assert entry["take_profit"] == {"trigger": "110"} and entry["stop_loss"] == {"trigger": "90", "price": "89"}
+            for numbered in (session, stream.numbered(SESSION, 9)):
+                with pytest.raises(ValueError, match="take_profit: a session sends no exits"):
+                    await numbered.submit("BTC-USD", "buy", 1, 100, exits=exits)
+                with pytest.raises(ValueError, match="take_profit: a session sends no exits"):
+                    await numbered.many([commands.mass_cancel(), entry])
+            # Nothing was sent, and the session goes on.
+            await session.submit("BTC-USD", "buy", 1, 100)
+            assert venue.numbers() == ["1"]
+
+    run(play())
+
+
 def test_a_message_that_is_too_large_is_not_sent_again() -> None:
     async def play() -> None:
         async with streaming([]) as (venue, stream, session):

@@ -18,7 +18,7 @@ from walras._entry import Answer, FrameAnswer, OrderEntry, Report, SessionEnded,
 from walras._native import Event, Key, Outcome, Trade, order_number
 from walras._orders import AsyncStreamSession, CommandNumber, StreamSession
 from walras._plain_entry import PlainOrderEntry
-from walras._rest import AsyncClient, AsyncSession, Client, OrderName, OrderTerms, OutcomeUnknown, Session
+from walras._rest import AsyncClient, AsyncSession, Client, Exit, Exits, OrderName, OrderTerms, OutcomeUnknown, Session
 from walras._stream import AsyncStream, BookCopy, BookOrder, Connected, OrdersCopy, Stream
 from walras._venue import Asset, Balance, Book, Exact, Instrument, Level, OpenOrder, Position, Refused, Run, Uncross, Venue
 
@@ -53,6 +53,8 @@ __all__ = [
     "EVENT_KINDS",
     "Event",
     "Exact",
+    "Exit",
+    "Exits",
     "FrameAnswer",
     "Instrument",
     "KINDS",

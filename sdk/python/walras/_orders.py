@@ -20,6 +20,7 @@ from walras._rest import (
     OrderTerms,
     OutcomeUnknown,
     Session,
+    check_numbered,
     in_doubt,
     merged,
     refusal,
@@ -97,7 +98,8 @@ class AsyncOrders(Generic[One, Mass, Each]):
     async def many(self, commands: Sequence[Mapping[str, object]]) -> list[Each | Refused]:
         """Up to 100 commands in one message, carried out in their order; :mod:`walras.commands` makes them.
 
-        Returned are, in the same places, the answer of each, or its refusal, which is not raised: the others go on. The venue reads
+        Returned are, in the same places, the answer of each, or its refusal, which is not raised: the others go on. Of an order with
+        ``exits`` all is entered, or nothing. The venue reads
         messages of 16 KiB unless it is configured otherwise (``websocket.message_bytes_max``).
         """
         results: list[Any] = list(await self._several(commands))
@@ -113,7 +115,7 @@ class NumberedOrders(
 ):
     """Commands under a number each. Made by :meth:`AsyncStream.numbered`, where its caller counts, and :meth:`AsyncStream.session`.
 
-    One that was carried out before under its number is answered with ``repeated`` true.
+    One that was carried out before under its number is answered with ``repeated`` true. Orders have no ``exits``, which have no numbers.
     """
 
 
@@ -124,9 +126,11 @@ class OneNumber(NumberedOrders):
         self._stream, self.number = stream, number
 
     async def _one(self, command: Json) -> Any:
+        check_numbered([command])
         return await self._stream.carry(command, self.number)
 
     async def _several(self, commands: Sequence[Mapping[str, object]]) -> list[schema.ManyResult]:
+        check_numbered(commands)
         return await self._stream.carry_many(commands, self.number)
 
 
@@ -146,9 +150,11 @@ class AsyncStreamSession(NumberedOrders):
         self._is_lost = False
 
     async def _one(self, command: Json) -> Any:
+        check_numbered([command])
         return await self._numbered(lambda number: self._stream.carry(command, number), lambda _: 1)
 
     async def _several(self, commands: Sequence[Mapping[str, object]]) -> list[schema.ManyResult]:
+        check_numbered(commands)
         known: list[schema.ManyResult] = []
 
         async def send(number: CommandNumber) -> list[schema.ManyResult]:

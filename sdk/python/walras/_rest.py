@@ -119,8 +119,27 @@ def query(path: str, **given: Any) -> str:
     return f"{path}?{urllib.parse.urlencode(pairs)}" if pairs else path
 
 
+class _Exit(TypedDict):
+    trigger: Exact
+
+
+class Exit(_Exit, total=False):
+    """An exit of an order: with a limit where it has a price."""
+
+    price: Exact
+    client_order_id: OrderName
+
+
+class Exits(TypedDict, total=False):
+    """What closes an order as it fills: entered with it or not at all, and sent without a session's number."""
+
+    take_profit: Exit
+    stop_loss: Exit
+
+
 class OrderTerms(TypedDict, total=False):
-    """What an order may say besides instrument, side, size and price. Each term means what it means for ``walras.Venue.submit``."""
+    """What an order may say besides instrument, side, size and price. Each term means what it means for ``walras.Venue.submit``, which has
+    no ``exits``."""
 
     client_order_id: OrderName | None
     tif: str | None
@@ -135,13 +154,50 @@ class OrderTerms(TypedDict, total=False):
     self_trade: str | None
     oco_with: OrderName | None
     exit_of: OrderName | None
+    exits: Exits | None
     expires_ns: int | None
+
+
+def _checked_keys(what: str, given: Mapping[str, object], known: frozenset[str]) -> None:
+    if unknown := given.keys() - known:
+        raise TypeError(f"{', '.join(sorted(unknown))}: {what} are {', '.join(sorted(known))}")
+
+
+def _exit_body(what: str, exit_: Exit) -> Json:
+    _checked_keys(f"fields of {what}", exit_, Exit.__required_keys__ | Exit.__optional_keys__)
+    if "trigger" not in exit_:
+        raise TypeError(f"{what}: an exit needs a trigger")
+    body = {
+        "trigger": text(f"{what}.trigger", exit_["trigger"]),
+        "price": text(f"{what}.price", exit_.get("price")),
+        "client_order_id": name_or_none(exit_.get("client_order_id")),
+    }
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _exits_body(exits: Exits) -> Json:
+    _checked_keys("exits of an order", exits, Exits.__optional_keys__)
+    bodies = {}
+    if "take_profit" in exits:
+        bodies["take_profit"] = _exit_body("take_profit", exits["take_profit"])
+    if "stop_loss" in exits:
+        bodies["stop_loss"] = _exit_body("stop_loss", exits["stop_loss"])
+    return bodies
+
+
+def check_numbered(commands: Iterable[Mapping[str, object]]) -> None:
+    """Exits have no numbers: a session cannot send them with their order."""
+    for command in commands:
+        for what in ("take_profit", "stop_loss"):
+            if what in command:
+                raise ValueError(
+                    f"{what}: a session sends no exits with an order: send them before it, with exit_of, or all without the session"
+                )
 
 
 def order_body(instrument: str, side: str, size: Exact, price: Exact | None, terms: OrderTerms) -> Json:
     """An order as in ``OrderRequest`` of openapi.yaml."""
-    if unknown := terms.keys() - OrderTerms.__optional_keys__:
-        raise TypeError(f"{', '.join(sorted(unknown))}: terms of an order are {', '.join(sorted(OrderTerms.__optional_keys__))}")
+    _checked_keys("terms of an order", terms, OrderTerms.__optional_keys__)
     trigger, take_profit = terms.get("trigger"), terms.get("take_profit")
     trail, trail_ppm = terms.get("trail"), terms.get("trail_ppm")
     given = {"stop": trigger, "take_profit": take_profit, "trailing_stop": trail if trail_ppm is None else trail_ppm}
@@ -175,6 +231,7 @@ def order_body(instrument: str, side: str, size: Exact, price: Exact | None, ter
         "self_trade": terms.get("self_trade"),
         "oco_with": name_or_none(terms.get("oco_with")),
         "exit_of": name_or_none(terms.get("exit_of")),
+        **_exits_body(terms.get("exits") or {}),
     }
     return {name: value for name, value in body.items() if value is not None}
 
@@ -499,7 +556,8 @@ class Client:
     def submit(self, instrument: str, side: str, size: Exact, price: Exact | None = None, **terms: Unpack[OrderTerms]) -> schema.OrderAnswer:
         """Enters an order. Its answer says what became of it at once.
 
-        Arguments and terms (:class:`walras.OrderTerms`) mean what they mean for ``walras.Venue.submit``.
+        Arguments and terms (:class:`walras.OrderTerms`) mean what they mean for ``walras.Venue.submit``. With ``exits``
+        (:class:`walras.Exits`) all of the order and its exits is entered, or nothing.
         """
         return cast("schema.OrderAnswer", self._command("POST", "/v1/orders", order_body(instrument, side, size, price, terms)))
 
@@ -526,7 +584,8 @@ class Client:
     def many(self, commands: Sequence[Mapping[str, object]]) -> list[schema.OrderAnswer | schema.MassCancelAnswer | Refused]:
         """Up to 100 commands in one request, carried out in their order; :mod:`walras.commands` makes them.
 
-        Returned are, in the same places, the answer of each, or its refusal, which is not raised: the others go on.
+        Returned are, in the same places, the answer of each, or its refusal, which is not raised: the others go on. Of an order with
+        ``exits`` all is entered, or nothing.
         """
         found = self._numbered("POST", "/v1/orders/batch", {"commands": list(commands)}, len(commands))
         return [result["answer"] if "answer" in result else refusal(result) for result in found["results"]]
@@ -600,7 +659,9 @@ def _decoded(path: str, status: int, content: bytes) -> Json:
 
 
 class Session(Client):
-    """Commands under numbers of their own: each takes effect once. Made by :meth:`Client.session`; one command at a time."""
+    """Commands under numbers of their own: each takes effect once. Made by :meth:`Client.session`; one command at a time. Its orders have
+    no ``exits``, which have no numbers.
+    """
 
     def __init__(self, client: Client, token: int, patience_s: float) -> None:
         # It shares its client's key and connections.
@@ -640,6 +701,8 @@ class Session(Client):
         """The connections are its client's; the session stays open."""
 
     def _numbered(self, method: str, path: str, body: Json | None, count: int) -> Json:
+        if body is not None:
+            check_numbered(body.get("commands", [body]))
         joint = "&" if "?" in path else "?"
         known: list[Any] = []
 
