@@ -39,12 +39,14 @@ pub(super) async fn assets(State(app): State<App>) -> Answer {
 pub(super) async fn instruments(State(app): State<App>) -> Answer {
     let catalog = app.venue.catalog();
     let look = |v: &View<'_>, instrument| {
-        let uncross = v.market.instrument(instrument).and_then(|feed| feed.ticker().last_uncross);
-        Some((v.engine.instrument(instrument)?, uncross))
+        let ticker = v.market.instrument(instrument).map(|feed| *feed.ticker());
+        let (cause, uncross) = ticker.map_or((None, None), |ticker| (ticker.phase_cause, ticker.last_uncross));
+        Some((v.engine.instrument(instrument)?, cause, uncross))
     };
     let views = visits::of_instruments(&app, look).await?;
     let shown = catalog.instruments().iter().zip(&views);
-    let instruments: Vec<_> = shown.map(|(scale, (view, uncross))| views::instrument(scale, view, *uncross)).collect();
+    let one = |(scale, (view, cause, uncross)): (_, &(_, _, _))| views::instrument(scale, view, *cause, *uncross);
+    let instruments: Vec<_> = shown.map(one).collect();
     Ok(ok(&json!({"instruments": instruments})))
 }
 
@@ -126,12 +128,14 @@ pub(super) async fn auction(State(app): State<App>, Path(symbol): Path<String>, 
     let Nothing {} = query(asked)?;
     let instrument = scale.spec.instrument;
     let look = move |v: &View<'_>| {
-        let last_uncross = v.market.instrument(instrument).and_then(|feed| feed.ticker().last_uncross);
-        (v.engine.last_applied(), v.engine.instrument(instrument), v.indicatives.now(v.engine, instrument), last_uncross)
+        let ticker = v.market.instrument(instrument).map(|feed| *feed.ticker());
+        let (cause, last_uncross) = ticker.map_or((None, None), |ticker| (ticker.phase_cause, ticker.last_uncross));
+        let indicative = v.indicatives.now(v.engine, instrument);
+        (v.engine.last_applied(), v.engine.instrument(instrument), cause, indicative, last_uncross)
     };
-    let (log_index, view, indicative, last_uncross) = app.venue.read(look).await?;
+    let (log_index, view, cause, indicative, last_uncross) = app.venue.read(look).await?;
     let view = view.ok_or(RejectReason::VenueNotReady)?;
-    Ok(ok(&views::auction(scale, log_index, &view, indicative, last_uncross)))
+    Ok(ok(&views::auction(scale, log_index, (&view, cause), indicative, last_uncross)))
 }
 
 pub(super) async fn ticker(State(app): State<App>, Path(symbol): Path<String>, asked: Asked<Nothing>) -> Answer {

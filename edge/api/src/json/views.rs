@@ -12,7 +12,7 @@ use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason,
     RiskLimits, SizeLots, TimeInForce, TimeNs, Trail,
 };
-use walras_wire::Uncrossed;
+use walras_wire::{PhaseCause, Uncrossed};
 
 use super::{batches, names};
 
@@ -59,9 +59,14 @@ pub fn asset(asset: &AssetScale, supply: Amount) -> Value {
     })
 }
 
-/// One of `GET /v1/instruments`, with its latest uncross.
+/// One of `GET /v1/instruments`, with why it is in its phase and its latest uncross.
 #[must_use]
-pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: Option<Uncrossed>) -> Value {
+pub fn instrument(
+    scale: &InstrumentScale,
+    view: &InstrumentView,
+    cause: Option<PhaseCause>,
+    last_uncross: Option<Uncrossed>,
+) -> Value {
     let spec = &scale.spec;
     let kind = names::allocation(&spec.allocation);
     let allocation = match spec.allocation {
@@ -90,18 +95,19 @@ pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: 
         "collar_ppm": spec.collar_ppm,
         "band_ppm": spec.band_ppm,
         "phase": names::phase(view.phase),
+        "phase_cause": cause.map(names::phase_cause),
         "reference_price": scale.price(view.reference_price),
         "last_price": price(scale, view.last_price),
         "last_uncross": last_uncross,
     })
 }
 
-/// `GET auction`: an instrument's phase, what an uncross would trade now, and how the latest one ended.
+/// `GET auction`: an instrument's phase and why it is in it, what an uncross would trade now, and how the latest one ended.
 #[must_use]
 pub fn auction(
     scale: &InstrumentScale,
     log_index: LogIndex,
-    view: &InstrumentView,
+    (view, cause): (&InstrumentView, Option<PhaseCause>),
     now: Option<Uncross>,
     last_uncross: Option<Uncrossed>,
 ) -> Value {
@@ -109,6 +115,7 @@ pub fn auction(
         "instrument": scale.spec.symbol.as_str(),
         "log_index": log_index.0.to_string(),
         "phase": names::phase(view.phase),
+        "phase_cause": cause.map(names::phase_cause),
         "reference_price": scale.price(view.reference_price),
         "indicative": indicative(scale, now),
         "last_uncross": last_uncross.map(|last| uncross(scale, last.price, last.volume, last.imbalance_lots)),
@@ -258,6 +265,7 @@ pub fn ticker(scale: &InstrumentScale, ticker: &TickerPush) -> Value {
         "volume": scale.size(ticker.volume),
         "turnover": scale.value(ticker.tick_lots).minimal().to_string(),
         "phase": names::phase(ticker.phase),
+        "phase_cause": ticker.phase_cause.map(names::phase_cause),
     })
 }
 

@@ -29,6 +29,7 @@ use walras_replica::Derived;
 use walras_types::{
     AccountId, AssetId, BatchMarketId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase,
 };
+use walras_wire::PhaseCause;
 
 use books::KnownBooks;
 use hold::{Gate, Lost};
@@ -154,6 +155,8 @@ pub struct TickerPush {
     pub tick_lots: u128,
     /// Its phase.
     pub phase: TradingPhase,
+    /// Why it is in this phase; `None` where that is not known any more.
+    pub phase_cause: Option<PhaseCause>,
 }
 
 /// One message to a connection.
@@ -645,6 +648,7 @@ pub fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> TickerPush
         volume: day.map_or(SizeLots::ZERO, |day| day.volume),
         tick_lots: feed.day_tick_lots(now),
         phase: ticker.phase,
+        phase_cause: ticker.phase_cause,
     }
 }
 

@@ -12,7 +12,8 @@ from walras.schema.batches import BatchBlock, BatchPoint, Offer, OfferFill, Offe
 from walras.schema.trading import (
     Balance, CancelReason, CancelledOrder, Candle, Demo, Display, ErrorBody, ExitAnswer, ExitRequest, Fill, Indicative,
     Interval, Kind, Level, ManyResult, OneAmend, OneCancel, OneMassCancel, OneOrder, Order, OrderEvent, OrderFill,
-    OrderStatus, OrderType, OrderUpdate, Phase, Position, PostOnly, Report, SelfTrade, Side, TimeInForce, Trade,
+    OrderStatus, OrderType, OrderUpdate, Phase, PhaseCause, Position, PostOnly, Report, SelfTrade, Side, TimeInForce,
+    Trade,
 )
 
 __all__ = [
@@ -373,6 +374,9 @@ class _WsTicker(TypedDict):
     #: What that was worth: the sum of price times size, in the quote asset.
     turnover: str
     phase: Phase
+    #: Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue
+    #: does not know: of a halt before it kept causes.
+    phase_cause: Optional[PhaseCause]
 
 
 @final
