@@ -11,17 +11,17 @@ from typing import Literal, Optional, TypedDict, Union, final
 from walras.schema.batches import BatchBlock, BatchPoint, Offer, OfferFill, OfferUpdate
 from walras.schema.trading import (
     Balance, CancelReason, CancelledOrder, Candle, Demo, Display, ErrorBody, ExitAnswer, ExitRequest, Fill, Indicative,
-    Interval, Kind, Level, ManyResult, OneAmend, OneCancel, OneMassCancel, OneOrder, Order, OrderEvent, OrderFill,
-    OrderStatus, OrderType, OrderUpdate, Phase, PhaseCause, Position, PostOnly, Report, SelfTrade, Side, TimeInForce,
-    Trade,
+    Interval, Kind, Level, ListedInstrument, ManyResult, OneAmend, OneCancel, OneMassCancel, OneOrder, Order,
+    OrderEvent, OrderFill, OrderStatus, OrderType, OrderUpdate, Phase, PhaseCause, Position, PostOnly, Report,
+    SelfTrade, Side, TimeInForce, Trade,
 )
 
 __all__ = [
     "SocketMessage", "SocketRequest", "WsAccount", "WsAddedOrder", "WsAmend", "WsAuth", "WsAuthenticated", "WsBatch",
     "WsBook", "WsBookOrders", "WsCancel", "WsCancelOnDisconnect", "WsCancelsOnDisconnect", "WsCandles", "WsDemand",
-    "WsError", "WsMany", "WsMassCancel", "WsMassCancelReply", "WsMessage", "WsOrder", "WsPing", "WsPong",
-    "WsRepeatedReply", "WsReplies", "WsReply", "WsReports", "WsRequest", "WsResizedOrder", "WsStatus", "WsSubscribe",
-    "WsSubscribed", "WsTicker", "WsTrades",
+    "WsError", "WsInstruments", "WsMany", "WsMassCancel", "WsMassCancelReply", "WsMessage", "WsOrder", "WsPing",
+    "WsPong", "WsRepeatedReply", "WsReplies", "WsReply", "WsReports", "WsRequest", "WsResizedOrder", "WsStatus",
+    "WsSubscribe", "WsSubscribed", "WsTicker", "WsTrades",
 ]
 
 
@@ -66,7 +66,18 @@ class WsDemand(_WsDemand, total=False):
 
 class _WsSubscribe(TypedDict):
     op: Literal["subscribe", "unsubscribe"]
-    channel: Literal["book", "book_orders", "trades", "candles", "ticker", "batch", "demand", "status", "reports"]
+    channel: Literal[
+        "book",
+        "book_orders",
+        "trades",
+        "candles",
+        "ticker",
+        "instruments",
+        "batch",
+        "demand",
+        "status",
+        "reports",
+    ]
 
 
 @final
@@ -386,6 +397,23 @@ class WsTicker(_WsTicker, total=False):
     feed_seq: str
 
 
+class _WsInstruments(TypedDict):
+    type: Literal["instruments"]
+    kind: Kind
+    #: The entry of the log after which they were so.
+    log_index: str
+    instruments: list[ListedInstrument]
+
+
+@final
+class WsInstruments(_WsInstruments, total=False):
+    """A snapshot has all instruments; an update has those that were defined, whose phase changed or whose auction
+    ended, each whole and as it is now.
+    """
+
+    feed_seq: str
+
+
 class _WsStatus(TypedDict):
     type: Literal["status"]
     venue: str
@@ -530,6 +558,7 @@ WsMessage = Union[
     WsTrades,
     WsCandles,
     WsTicker,
+    WsInstruments,
     WsStatus,
     WsAccount,
     WsBatch,
@@ -571,6 +600,7 @@ SocketMessage = Union[
     WsTrades,
     WsCandles,
     WsTicker,
+    WsInstruments,
     WsStatus,
     WsAccount,
     WsReports,

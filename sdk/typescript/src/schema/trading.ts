@@ -120,7 +120,14 @@ export interface Uncross {
   imbalance: string;
 }
 
-export interface Instrument {
+export interface Instrument extends ListedInstrument {
+  last_price: string | null;
+}
+
+/**
+ * An instrument as the channel instruments has it: as in GET /v1/instruments, without the last price, which the channel ticker has.
+ */
+export interface ListedInstrument {
   instrument_id: number;
   symbol: string;
   base: string;
@@ -144,7 +151,6 @@ export interface Instrument {
    */
   phase_cause: null | PhaseCause;
   reference_price: string;
-  last_price: string | null;
   /** How the latest auction ended; null where there was none. */
   last_uncross: null | Uncross;
 }
