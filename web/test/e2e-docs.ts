@@ -35,7 +35,10 @@ async function readsSocket({ page }: Watched, origin: URL): Promise<string> {
   await until("the messages are listed", async () => (await blocks.count()) > 20);
   assert.equal(await text(page, "#address"), `ws://${origin.host}/v1/ws`);
   const channels = await page.locator("table.channels tbody td:first-child").allTextContents();
-  for (const channel of ["book", "book_orders", "trades", "candles", "ticker", "batch", "demand", "status", "reports", "account"]) {
+  const expected = [
+    "book", "book_orders", "trades", "candles", "ticker", "instruments", "batch", "demand", "status", "reports", "account",
+  ];
+  for (const channel of expected) {
     assert.ok(channels.includes(channel), channel);
   }
   assert.equal(await page.locator("h2", { hasText: "What a client sends" }).count(), 1);

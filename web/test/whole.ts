@@ -10,7 +10,7 @@ export function instrument(more: Partial<Instrument> = {}): Instrument {
   return {
     instrument_id: 0, symbol: "BTC/USD", base: "BTC", quote: "USD", tick_size: "0.01", lot_size: "0.001", price_decimals: 2,
     size_decimals: 3, allocation: { kind: "price_time" }, maker_fee_ppm: 0, taker_fee_ppm: 400, collar_ppm: 1_000_000, band_ppm: 1_000_000,
-    phase: "continuous", reference_price: "10.00", last_price: null, last_uncross: null, ...more,
+    phase: "continuous", phase_cause: "operator", reference_price: "10.00", last_price: null, last_uncross: null, ...more,
   };
 }
 

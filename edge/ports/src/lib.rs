@@ -51,8 +51,8 @@ pub use cluster::{
 };
 pub use doorbell::Doorbell;
 pub use feed::{
-    BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, OrdersPush, Publication, Push, Shared, ShownOrders,
-    Subscription, TOP_LEVELS, TickerPush, shown_orders, ticker,
+    BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, InstrumentsPush, ListedInstrument, OrdersPush, Publication,
+    Push, Shared, ShownOrders, Subscription, TOP_LEVELS, TickerPush, shown_orders, ticker,
 };
 pub use handle::{VenueHandle, VenueParts};
 pub use numbered::{Asker, NumberedReply};

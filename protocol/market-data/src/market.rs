@@ -63,7 +63,7 @@ impl InstrumentFeed {
         &self.candles
     }
 
-    /// Its phase, last price and day.
+    /// Its phase and why it is in it, last price and day.
     #[must_use]
     pub fn ticker(&self) -> &Ticker {
         &self.ticker
@@ -245,7 +245,8 @@ impl MarketData {
         match event {
             InstrumentEvent::Created(spec) => self.create(*spec),
             InstrumentEvent::PhaseChanged(e) => {
-                self.touch(e.instrument)?.ticker.phase = e.phase;
+                let ticker = &mut self.touch(e.instrument)?.ticker;
+                (ticker.phase, ticker.phase_cause) = (e.phase, Some(e.cause));
                 Ok(())
             }
             InstrumentEvent::Uncrossed(e) => {

@@ -6,7 +6,7 @@
 
 use walras_types::{AccountId, EngineVersion, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradingPhase};
 use walras_wire::codec::{Reader, Wire, Writer};
-use walras_wire::{DecodeError, Uncrossed};
+use walras_wire::{DecodeError, PhaseCause, Uncrossed};
 
 use crate::batch_snapshot::{put_feeds, put_offers, put_older};
 use crate::book::{PublicBook, Standing};
@@ -20,13 +20,15 @@ use crate::ticker::DayStats;
 
 /// First bytes of a snapshot: its kind, then its version in the highest byte. Version 1 held the standing orders too,
 /// version 2 no batch markets, version 3 did not say how good their blocks are, version 4 what came of transactions, version 5 (which is
-/// read too) not what a candle's trades were worth, version 6 (which is read too) not what came of an account's older transactions.
-const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 7 };
+/// read too) not what a candle's trades were worth, version 6 (which is read too) not what came of an account's older transactions, version
+/// 7 (which is read too) not why an instrument is in its phase.
+const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 8 };
 /// Versions before that are read.
 const WITHOUT_VALUES: u8 = 5;
 const WITHOUT_OLDER_OUTCOMES: u8 = 6;
-/// From this version of the engine on older outcomes are written: all programs that know it read them.
-const OLDER_OUTCOMES_SINCE: EngineVersion = EngineVersion(14);
+const WITHOUT_PHASE_CAUSES: u8 = 7;
+/// From this version of the engine on older outcomes and causes of phases are written: all programs that know it read them.
+const WHOLE_SINCE: EngineVersion = EngineVersion(14);
 const PUBLIC_BOOKS: Kind = Kind { name: *b"WLRSPB\0", version: 1 };
 
 struct Kind {
@@ -83,9 +85,10 @@ impl MarketData {
     }
 
     /// As [`MarketData::snapshot`] while this version of the engine is in force: as programs read it that know no later one. Before 14
-    /// these know no outcomes of older transactions, and offers of such are restored as if they had not traded yet.
+    /// these know no outcomes of older transactions, and offers of such are restored as if they had not traded yet; nor do they know why
+    /// an instrument is halted.
     pub fn snapshot_under(&self, version: EngineVersion, out: &mut Vec<u8>) {
-        self.put(out, if version < OLDER_OUTCOMES_SINCE { WITHOUT_OLDER_OUTCOMES } else { MARKET_DATA.version });
+        self.put(out, if version < WHOLE_SINCE { WITHOUT_OLDER_OUTCOMES } else { MARKET_DATA.version });
     }
 
     fn put(&self, out: &mut Vec<u8>, version: u8) {
@@ -109,6 +112,9 @@ impl MarketData {
                 }
             }
             feed.ticker.phase.put(w);
+            if version > WITHOUT_PHASE_CAUSES {
+                feed.ticker.phase_cause.put(w);
+            }
             feed.ticker.last.put(w);
             w.u8(u8::from(feed.ticker.latest_day.is_some()));
             if let Some(day) = feed.ticker.latest_day {
@@ -127,10 +133,10 @@ impl MarketData {
     pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
         let version = match MARKET_DATA.check(bytes) {
             Ok(()) => MARKET_DATA.version,
-            Err(RestoreError::Version { got: got @ (WITHOUT_VALUES | WITHOUT_OLDER_OUTCOMES), .. }) => got,
+            Err(RestoreError::Version { got: got @ (WITHOUT_VALUES | WITHOUT_OLDER_OUTCOMES | WITHOUT_PHASE_CAUSES), .. }) => got,
             Err(error) => return Err(error),
         };
-        let (has_values, has_older) = (version > WITHOUT_VALUES, version > WITHOUT_OLDER_OUTCOMES);
+        let has_older = version > WITHOUT_OLDER_OUTCOMES;
         let r = &mut Reader::new(bytes);
         r.u64()?;
         let mut data = Self::new();
@@ -138,7 +144,7 @@ impl MarketData {
         data.time = TimeNs::get(r)?;
         data.trade_count = r.u64()?;
         for index in 0..r.u32()? {
-            let feed = get_feed(r, has_values)?;
+            let feed = get_feed(r, version)?;
             r.checked((feed.spec().instrument.0 == index).then_some(()), "instruments by id")?;
             data.by_symbol.insert(feed.spec().symbol, feed.spec().instrument);
             data.instruments.push(feed);
@@ -174,7 +180,7 @@ impl PublicBooks {
     }
 }
 
-fn get_feed(r: &mut Reader<'_>, has_values: bool) -> Result<InstrumentFeed, DecodeError> {
+fn get_feed(r: &mut Reader<'_>, version: u8) -> Result<InstrumentFeed, DecodeError> {
     let mut feed = InstrumentFeed::new(Wire::get(r)?);
     feed.revision = LogIndex(r.u64()?);
     feed.changed = ChangedLevels::unknown();
@@ -185,12 +191,18 @@ fn get_feed(r: &mut Reader<'_>, has_values: bool) -> Result<InstrumentFeed, Deco
     }
     for interval in Interval::ALL {
         for _ in 0..get_count(r, CANDLES_MAX)? {
-            let candle = if has_values { get_candle(r)? } else { get_candle_before(r)? };
+            let candle = if version > WITHOUT_VALUES { get_candle(r)? } else { get_candle_before(r)? };
             let in_order = feed.candles.last(interval).is_none_or(|last| last.start_s < candle.start_s);
             feed.candles.restore(interval, r.checked(in_order.then_some(candle), "candles by time")?);
         }
     }
     feed.ticker.phase = TradingPhase::get(r)?;
+    feed.ticker.phase_cause = if version > WITHOUT_PHASE_CAUSES {
+        Option::<PhaseCause>::get(r)?
+    } else {
+        // The price band halts and does nothing else.
+        (feed.ticker.phase != TradingPhase::Halt).then_some(PhaseCause::Operator)
+    };
     let last: Option<PriceTicks> = Wire::get(r)?;
     let on_tape = feed.tape.last().map(|trade| trade.price);
     feed.ticker.last = r.checked((last == on_tape).then_some(last), "the last trade's price")?;

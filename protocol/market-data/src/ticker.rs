@@ -1,7 +1,7 @@
 //! The few numbers that say where an instrument stands.
 
 use walras_types::{PriceTicks, SizeLots, TimeNs, TradingPhase};
-use walras_wire::Uncrossed;
+use walras_wire::{PhaseCause, Uncrossed};
 
 pub(crate) const DAY_NS: u64 = 86_400_000_000_000;
 
@@ -27,6 +27,8 @@ pub struct DayStats {
 pub struct Ticker {
     /// The trading phase.
     pub phase: TradingPhase,
+    /// Why it is in this phase. `None` in a halt that a snapshot of an older version says: those did not hold the cause.
+    pub phase_cause: Option<PhaseCause>,
     /// Price of the latest trade, of whatever day.
     pub last: Option<PriceTicks>,
     /// Figures of the day of the latest trade: ask [`Ticker::day`] for today's.
@@ -37,7 +39,9 @@ pub struct Ticker {
 
 impl Ticker {
     pub(crate) fn new() -> Self {
-        Self { phase: TradingPhase::Closed, last: None, latest_day: None, last_uncross: None }
+        // As in the binary feed: the operator defined it.
+        let phase_cause = Some(PhaseCause::Operator);
+        Self { phase: TradingPhase::Closed, phase_cause, last: None, latest_day: None, last_uncross: None }
     }
 
     /// Figures of the UTC day that `now` is in; `None` before its first trade.

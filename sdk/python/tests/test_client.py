@@ -356,6 +356,25 @@ def test_the_stream_without_asyncio(venue: Venue) -> None:
         stream.sign_in()
 
 
+def test_the_list_of_instruments_is_followed(venue: Venue) -> None:
+    operator = walras.Client(venue.url, venue.folder / "data" / "operator.key")
+    with walras.Client(venue.url).stream() as stream:
+        stream.subscribe("instruments")
+        phases: list[str] = []
+
+        def follow(phase: str) -> None:
+            while phases[-1:] != [phase]:
+                message = stream.receive(PATIENCE_S)
+                if message["type"] == "instruments":
+                    phases.extend(row["phase"] for row in message["instruments"] if row["phase_cause"] == "operator")
+
+        follow("continuous")
+        for phase in ("halt", "continuous"):
+            operator.request("POST", "/v1/admin/phases", {"instrument": "BTC/USD", "phase": phase})
+            follow(phase)
+    operator.close()
+
+
 def test_binary_order_entry(venue: Venue) -> None:
     async def play() -> None:
         client = walras.AsyncClient(venue.url, venue.keys[0])

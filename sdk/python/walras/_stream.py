@@ -389,8 +389,8 @@ class AsyncStream(AsyncOrders["schema.WsReply", "schema.WsMassCancelReply", "sch
         self._wants_account = True
 
     async def subscribe(self, channel: str, **needs: str) -> None:
-        """Subscribes to a channel (``book``, ``book_orders``, ``trades``, ``candles``, ``ticker``, ``status``, ``batch``, ``demand``), with
-        what it needs.
+        """Subscribes to a channel (``book``, ``book_orders``, ``trades``, ``candles``, ``ticker``, ``instruments``, ``status``, ``batch``,
+        ``demand``), with what it needs.
         """
         subscription = {"channel": channel, **needs}
         # Kept before the answer is here: the first reports may arrive with it, and `_read` notes their numbers.

@@ -23,7 +23,7 @@ export type Subscription =
   | { channel: "candles"; instrument: string; interval: Interval }
   | { channel: "batch"; batch: string }
   | { channel: "demand"; batch: string; sell: string; buy: string }
-  | { channel: "status" }
+  | { channel: "status" | "instruments" }
   | { channel: "reports"; after?: string };
 
 /** A connection is there. The first message of each channel replaces what was there before. */
@@ -35,7 +35,8 @@ export interface Connected {
 
 /** What a stream hands out: the messages of its channels. */
 export type StreamMessage = Connected | Extract<SocketMessage, { type: ChannelName }>;
-type ChannelName = "book" | "book_orders" | "trades" | "candles" | "ticker" | "status" | "account" | "reports" | "batch" | "demand";
+type ChannelName =
+  | "book" | "book_orders" | "trades" | "candles" | "ticker" | "instruments" | "status" | "account" | "reports" | "batch" | "demand";
 
 export interface StreamHandlers {
   onState?(state: StreamState, retryInMs: number): void;

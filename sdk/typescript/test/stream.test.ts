@@ -308,6 +308,25 @@ test("a book is kept by number and checksum, and taken again where either does n
   stream.close();
 });
 
+test("the list of instruments is handed out, and asked for on each connection", async () => {
+  const { stream, first, messages } = await opened();
+  const subscribed = stream.subscribe({ channel: "instruments" });
+  assert.deepEqual(first.asked, [{ op: "subscribe", channel: "instruments" }]);
+  first.answer({ type: "subscribed", channel: "instruments" });
+  await subscribed;
+  const listed = { symbol: "BTC/USD", phase: "halt", phase_cause: "price_band" };
+  first.say({ type: "instruments", kind: "snapshot", feed_seq: "1", log_index: "7", instruments: [listed] });
+  await settle();
+  const heard = messages.flatMap((message) => (message.type === "instruments" ? message.instruments : []));
+  assert.deepEqual(heard.map(({ phase, phase_cause }) => [phase, phase_cause]), [["halt", "price_band"]]);
+  first.say({ type: "instruments", kind: "update", feed_seq: "3", log_index: "9", instruments: [] });
+  const second = await socket(2);
+  second.open();
+  await settle();
+  assert.deepEqual(second.asked, first.asked);
+  stream.close();
+});
+
 test("a message that is missing has the stream connect again", async () => {
   const { stream, first, messages } = await opened();
   const ticker = (instrument: string, feed_seq?: string): object => ({ type: "ticker", instrument, feed_seq });

@@ -32,7 +32,7 @@ const BASES: Record<string, string> = {
   OneOrder: "OrderRequest", OneAmend: "AmendRequest", WsOrder: "OneOrder", WsCancel: "OneCancel", WsAmend: "OneAmend",
   WsMassCancel: "OneMassCancel", WsReply: "OrderAnswer", WsMassCancelReply: "MassCancelAnswer", WsRepeatedReply: "RepeatedAnswer",
   WsError: "Error", WsBook: "Book", WsTicker: "Ticker", WsStatus: "Status", WsDemand: "BatchDemand", PastTrade: "Trade",
-  AdminAccount: "Account", KeyAnswer: "Key", TransferAnswer: "Transfer",
+  AdminAccount: "Account", KeyAnswer: "Key", TransferAnswer: "Transfer", Instrument: "ListedInstrument",
 };
 
 const HEAD = [

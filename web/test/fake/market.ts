@@ -73,7 +73,7 @@ export class FakeMarket {
       low: this.#first === null ? null : formatUnits(this.#low, this.priceDecimals),
       best_bid: best("buy"), best_ask: best("sell"),
       volume: formatUnits(this.#volume, this.sizeDecimals), turnover: formatUnits(this.#turnover, this.priceDecimals + this.sizeDecimals),
-      phase: this.instrument.phase,
+      phase: this.instrument.phase, phase_cause: this.instrument.phase_cause,
     };
   }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use walras_access::Refusal;
 use walras_market_data::limits::BOOK_ORDERS_MAX;
 use walras_market_data::{Candle, InstrumentFeed, Interval, PublicTrade};
-use walras_ports::{Catalog, InstrumentScale, Storage, View, shown_orders, ticker as ticker_of};
+use walras_ports::{Catalog, InstrumentScale, ListedInstrument, Storage, View, shown_orders, ticker as ticker_of};
 use walras_types::{RejectReason, Side, TradeId};
 
 use super::exposition::{Exposition, Kind, MEDIA_TYPE};
@@ -38,13 +38,10 @@ pub(super) async fn assets(State(app): State<App>) -> Answer {
 
 pub(super) async fn instruments(State(app): State<App>) -> Answer {
     let catalog = app.venue.catalog();
-    let look = |v: &View<'_>, instrument| {
-        let uncross = v.market.instrument(instrument).and_then(|feed| feed.ticker().last_uncross);
-        Some((v.engine.instrument(instrument)?, uncross))
-    };
-    let views = visits::of_instruments(&app, look).await?;
-    let shown = catalog.instruments().iter().zip(&views);
-    let instruments: Vec<_> = shown.map(|(scale, (view, uncross))| views::instrument(scale, view, *uncross)).collect();
+    let look = |v: &View<'_>, instrument| ListedInstrument::of(v.engine, v.market, instrument);
+    let listed = visits::of_instruments(&app, look).await?;
+    let shown = catalog.instruments().iter().zip(&listed);
+    let instruments: Vec<_> = shown.map(|(scale, listed)| views::instrument(scale, listed)).collect();
     Ok(ok(&json!({"instruments": instruments})))
 }
 
@@ -126,12 +123,12 @@ pub(super) async fn auction(State(app): State<App>, Path(symbol): Path<String>, 
     let Nothing {} = query(asked)?;
     let instrument = scale.spec.instrument;
     let look = move |v: &View<'_>| {
-        let last_uncross = v.market.instrument(instrument).and_then(|feed| feed.ticker().last_uncross);
-        (v.engine.last_applied(), v.engine.instrument(instrument), v.indicatives.now(v.engine, instrument), last_uncross)
+        let listed = ListedInstrument::of(v.engine, v.market, instrument);
+        (v.engine.last_applied(), listed, v.indicatives.now(v.engine, instrument))
     };
-    let (log_index, view, indicative, last_uncross) = app.venue.read(look).await?;
-    let view = view.ok_or(RejectReason::VenueNotReady)?;
-    Ok(ok(&views::auction(scale, log_index, &view, indicative, last_uncross)))
+    let (log_index, listed, indicative) = app.venue.read(look).await?;
+    let listed = listed.ok_or(RejectReason::VenueNotReady)?;
+    Ok(ok(&views::auction(scale, log_index, &listed, indicative)))
 }
 
 pub(super) async fn ticker(State(app): State<App>, Path(symbol): Path<String>, asked: Asked<Nothing>) -> Answer {

@@ -2,11 +2,12 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
-use walras_engine::{Balance, DepthLevel, InstrumentView, Position, Uncross};
+use walras_engine::{Balance, DepthLevel, Position, Uncross};
 use walras_gateway::{ClientOrder, Decimal};
 use walras_market_data::{BookLevel, Candle, EndedOrder, Fill, FillRole, OfferChange, OrderEnd, OrderStatus, PublicTrade};
 use walras_ports::{
-    AccountPart, AccountPush, AssetScale, Catalog, InstrumentScale, ListedOrder, OrderUpdate, OrderWait, Status, TickerPush,
+    AccountPart, AccountPush, AssetScale, Catalog, InstrumentScale, ListedInstrument, ListedOrder, OrderUpdate, OrderWait, Status,
+    TickerPush,
 };
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason,
@@ -59,10 +60,18 @@ pub fn asset(asset: &AssetScale, supply: Amount) -> Value {
     })
 }
 
-/// One of `GET /v1/instruments`, with its latest uncross.
+/// One of `GET /v1/instruments`.
 #[must_use]
-pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: Option<Uncrossed>) -> Value {
-    let spec = &scale.spec;
+pub fn instrument(scale: &InstrumentScale, listed: &ListedInstrument) -> Value {
+    let mut body = listed_instrument(scale, listed);
+    body["last_price"] = price(scale, listed.view.last_price).into();
+    body
+}
+
+/// One of the channel `instruments`: all of it but what changes with each trade.
+#[must_use]
+pub fn listed_instrument(scale: &InstrumentScale, listed: &ListedInstrument) -> Value {
+    let (spec, view) = (&scale.spec, &listed.view);
     let kind = names::allocation(&spec.allocation);
     let allocation = match spec.allocation {
         Allocation::PriceTime => json!({"kind": kind}),
@@ -74,7 +83,6 @@ pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: 
             json!({"kind": kind, "fifo_percent": fifo_percent, "min_size": scale.size(min_lots)})
         }
     };
-    let last_uncross = last_uncross.map(|last| uncross(scale, last.price, last.volume, last.imbalance_lots));
     json!({
         "instrument_id": spec.instrument.0,
         "symbol": spec.symbol.as_str(),
@@ -90,28 +98,24 @@ pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: 
         "collar_ppm": spec.collar_ppm,
         "band_ppm": spec.band_ppm,
         "phase": names::phase(view.phase),
+        "phase_cause": listed.phase_cause.map(names::phase_cause),
         "reference_price": scale.price(view.reference_price),
-        "last_price": price(scale, view.last_price),
-        "last_uncross": last_uncross,
+        "last_uncross": listed.last_uncross.map(|last| last_uncross(scale, last)),
     })
 }
 
-/// `GET auction`: an instrument's phase, what an uncross would trade now, and how the latest one ended.
+/// `GET auction`: an instrument's phase and why it is in it, what an uncross would trade now, and how the latest one ended.
 #[must_use]
-pub fn auction(
-    scale: &InstrumentScale,
-    log_index: LogIndex,
-    view: &InstrumentView,
-    now: Option<Uncross>,
-    last_uncross: Option<Uncrossed>,
-) -> Value {
+pub fn auction(scale: &InstrumentScale, log_index: LogIndex, listed: &ListedInstrument, now: Option<Uncross>) -> Value {
+    let view = &listed.view;
     json!({
         "instrument": scale.spec.symbol.as_str(),
         "log_index": log_index.0.to_string(),
         "phase": names::phase(view.phase),
+        "phase_cause": listed.phase_cause.map(names::phase_cause),
         "reference_price": scale.price(view.reference_price),
         "indicative": indicative(scale, now),
-        "last_uncross": last_uncross.map(|last| uncross(scale, last.price, last.volume, last.imbalance_lots)),
+        "last_uncross": listed.last_uncross.map(|last| last_uncross(scale, last)),
     })
 }
 
@@ -119,6 +123,10 @@ pub fn auction(
 #[must_use]
 pub fn indicative(scale: &InstrumentScale, indicative: Option<Uncross>) -> Value {
     indicative.map_or(Value::Null, |now| uncross(scale, Some(now.price), now.volume, now.imbalance_lots))
+}
+
+fn last_uncross(scale: &InstrumentScale, last: Uncrossed) -> Value {
+    uncross(scale, last.price, last.volume, last.imbalance_lots)
 }
 
 fn uncross(scale: &InstrumentScale, at: Option<PriceTicks>, volume: SizeLots, imbalance_lots: i64) -> Value {
@@ -258,6 +266,7 @@ pub fn ticker(scale: &InstrumentScale, ticker: &TickerPush) -> Value {
         "volume": scale.size(ticker.volume),
         "turnover": scale.value(ticker.tick_lots).minimal().to_string(),
         "phase": names::phase(ticker.phase),
+        "phase_cause": ticker.phase_cause.map(names::phase_cause),
     })
 }
 

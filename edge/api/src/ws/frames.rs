@@ -43,6 +43,7 @@ fn feed_of(push: &Push) -> Option<Subscription> {
         Push::Batch(batch) => Subscription::Batch(batch.market),
         Push::Demand(market, curve) => Subscription::Demand(*market, curve.sell, curve.buy),
         Push::Orders(orders) => Subscription::Orders(orders.instrument),
+        Push::Instruments(_) => Subscription::Instruments,
         Push::Account(_) => return None,
     })
 }
@@ -78,7 +79,7 @@ pub(super) fn text(
             }
         }
         Push::Book(_) | Push::Candles { .. } | Push::Ticker(_) | Push::Orders(_) => None,
-        Push::Account(_) | Push::Batch(_) | Push::Demand(..) => None,
+        Push::Account(_) | Push::Batch(_) | Push::Demand(..) | Push::Instruments(_) => None,
     };
     let text: &str = match &trimmed {
         Some(trimmed) => trimmed,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use walras_access::Refusal;
 use walras_gateway::AuthFields;
 use walras_market_data::Interval;
-use walras_ports::{BookPush, Catalog, InstrumentScale, Push, Subscription};
+use walras_ports::{BookPush, Catalog, InstrumentScale, ListedInstrument, Push, Subscription};
 use walras_types::{RejectReason, TradeId};
 
 use crate::json::batches as views_of_batches;
@@ -59,6 +59,9 @@ impl ChannelBody {
         if self.interval.is_some() && self.channel != "candles" {
             return Err(malformed("interval does not go here: only candles have one".into()));
         }
+        if self.instrument.is_some() && self.channel == "instruments" {
+            return Err(malformed("instrument does not go here: the channel instruments has all of them".into()));
+        }
         let is_of_batch = matches!(self.channel.as_str(), "batch" | "demand");
         if !is_of_batch && (self.batch.is_some() || self.sell.is_some() || self.buy.is_some()) {
             return Err(malformed("batch, sell and buy do not go here: only the channels batch and demand have them".into()));
@@ -85,6 +88,7 @@ impl ChannelBody {
         };
         Ok(match self.channel.as_str() {
             "status" => Channel::Status,
+            "instruments" => Channel::Feed(Subscription::Instruments),
             "reports" => Channel::Reports(self.after.as_deref().map(|after| number("after", after)).transpose()?),
             "batch" => Channel::Feed(Subscription::Batch(batch()?)),
             "demand" => {
@@ -104,9 +108,8 @@ impl ChannelBody {
                 Channel::Feed(Subscription::Candles(instrument()?, Interval::from_name(name).ok_or_else(unknown)?))
             }
             other => {
-                return Err(malformed(format!(
-                    "channel: {other:?} is none of book, book_orders, trades, candles, ticker, batch, demand, status, reports"
-                )));
+                let known = "book, book_orders, trades, candles, ticker, instruments, batch, demand, status, reports";
+                return Err(malformed(format!("channel: {other:?} is none of {known}")));
             }
         })
     }
@@ -222,6 +225,7 @@ pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Val
         Channel::Feed(Subscription::Account(_)) => ("account", None, None),
         Channel::Feed(Subscription::Batch(_)) => ("batch", None, None),
         Channel::Feed(Subscription::Demand(..)) => ("demand", None, None),
+        Channel::Feed(Subscription::Instruments) => ("instruments", None, None),
     };
     let mut message = json!({"type": kind, "channel": name});
     if let Some(instrument) = instrument {
@@ -276,6 +280,17 @@ pub(super) fn push(push: &Push, catalog: &Catalog, after: TradeId) -> Option<Val
             Some(message)
         }
         Push::Orders(orders) => book_orders::push(catalog, orders),
+        Push::Instruments(list) => {
+            let one = |listed: &ListedInstrument| {
+                let scale = catalog.instrument(listed.view.spec.instrument)?;
+                Some(views::listed_instrument(scale, listed))
+            };
+            let instruments: Vec<_> = list.instruments.iter().filter_map(one).collect();
+            let log_index = list.log_index.0.to_string();
+            Some(json!({
+                "type": "instruments", "kind": kind(list.snapshot), "log_index": log_index, "instruments": instruments,
+            }))
+        }
         Push::Account(account) => Some(views::account_push(catalog, account)),
         Push::Batch(batch) => views_of_batches::batch_push(catalog, batch),
         Push::Demand(market, curve) => {
@@ -306,10 +321,11 @@ mod tests {
     use super::*;
 
     /// A sound message of every kind, as far as its fields go.
-    const MESSAGES: [&str; 15] = [
+    const MESSAGES: [&str; 16] = [
         r#"{"op":"ping","id":"1"}"#,
         r#"{"op":"subscribe","channel":"status"}"#,
         r#"{"op":"unsubscribe","channel":"status"}"#,
+        r#"{"op":"subscribe","channel":"instruments"}"#,
         r#"{"op":"auth","key":"k","timestamp":"1","nonce":"n","signature":"s"}"#,
         r#"{"op":"order","instrument":"X","client_order_id":"1","side":"buy","size":"1","type":"limit","price":"1"}"#,
         r#"{"op":"order","instrument":"X","side":"sell","size":"1","type":"stop_limit","trigger":"1","price":"1","id":"2"}"#,

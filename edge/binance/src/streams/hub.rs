@@ -305,7 +305,8 @@ impl Hub {
                 self.book_ticker(book.instrument);
             }
             Push::Trades { instrument, snapshot, trades } => self.on_trades(*instrument, *snapshot, trades),
-            Push::Candles { .. } | Push::Ticker(_) | Push::Account(_) | Push::Batch(_) | Push::Demand(..) | Push::Orders(_) => {}
+            Push::Candles { .. } | Push::Ticker(_) | Push::Account(_) | Push::Orders(_) => {}
+            Push::Batch(_) | Push::Demand(..) | Push::Instruments(_) => {}
         }
     }
 

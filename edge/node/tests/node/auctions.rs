@@ -7,7 +7,7 @@ use walras_client::Client;
 use walras_types::RejectReason as R;
 
 use crate::cli::Cli;
-use crate::support::{Venue, code, limit};
+use crate::support::{Socket, Venue, code, limit};
 
 fn number(reason: R) -> u64 {
     u64::from(reason.number())
@@ -35,7 +35,7 @@ fn a_day_opens_and_closes_with_an_auction_over_rest() {
         let book = alice.get("/v1/instruments/BTC-USD/book").unwrap();
         let (auction, listed) = (alice.get("/v1/instruments/BTC-USD/auction").unwrap(), of_market());
         assert_eq!((&auction["indicative"], &auction["log_index"]), (&book["indicative"], &book["log_index"]));
-        for field in ["phase", "reference_price", "last_uncross"] {
+        for field in ["phase", "phase_cause", "reference_price", "last_uncross"] {
             assert_eq!(auction[field], listed[field], "{field}");
         }
         book
@@ -107,6 +107,50 @@ fn a_day_opens_and_closes_with_an_auction_over_rest() {
     assert_eq!(alice.signed("GET", "/v1/orders", None).unwrap()["orders"], json!([]), "the day is over for day orders");
     let left = bob.signed("GET", "/v1/orders", None).unwrap();
     assert_eq!((&left["orders"][0]["open"], &left["orders"][0]["client_order_id"]), (&json!("0.3000"), &json!("2")));
+}
+
+#[test]
+fn a_halt_says_whether_the_price_band_or_the_operator_caused_it() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let operate = |path: &str, body: &Value| drop(market.operator.signed("POST", path, Some(body)).unwrap());
+    let phase = |to: &str| operate("/v1/admin/phases", &json!({"instrument": "NARROW", "phase": to}));
+    let spec = json!({
+        "symbol": "NARROW", "base": "BTC", "quote": "USD", "tick_size": "0.25", "lot_size": "0.0001", "reference_price": "30000",
+        "collar_ppm": 100_000, "band_ppm": 50_000,
+    });
+    operate("/v1/admin/instruments", &spec);
+    let mut socket = Socket::connect(&venue.url());
+    socket.ask(&json!({"op": "subscribe", "channel": "ticker", "instrument": "NARROW"}), "subscribed");
+    let mut is_now = |phase: &str, cause: &str| {
+        let instruments = market.alice.get("/v1/instruments").unwrap()["instruments"].as_array().unwrap().clone();
+        let listed = instruments.iter().find(|row| row["symbol"] == "NARROW").unwrap().clone();
+        let [auction, ticker] =
+            ["auction", "ticker"].map(|what| market.alice.get(&format!("/v1/instruments/NARROW/{what}")).unwrap());
+        let mut told = socket.next_of("ticker");
+        while told["phase"] != phase {
+            told = socket.next_of("ticker");
+        }
+        for said in [&listed, &auction, &ticker, &told] {
+            assert_eq!((&said["phase"], &said["phase_cause"]), (&json!(phase), &json!(cause)), "{said}");
+        }
+    };
+    is_now("closed", "operator");
+    phase("continuous");
+    is_now("continuous", "operator");
+    let order = |side: &str, price: &str| {
+        let mut order = limit(1, side, "1", price);
+        order["instrument"] = "NARROW".into();
+        order
+    };
+    market.order(&market.alice, &order("sell", "32000"));
+    let outside = market.order(&market.bob, &order("buy", "32500"));
+    assert_eq!((&outside["status"], &outside["reason"]), (&json!("cancelled"), &json!("price_band")), "{outside}");
+    is_now("halt", "price_band");
+    phase("continuous");
+    is_now("continuous", "operator");
+    phase("halt");
+    is_now("halt", "operator");
 }
 
 #[test]

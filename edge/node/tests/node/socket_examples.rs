@@ -146,7 +146,13 @@ fn provoke(market: &Market, listener: &mut Listener) {
         let answer = listener.ask(&json!({"op": "subscribe", "channel": channel, field: value, "id": "1"}));
         assert_eq!(answer["type"], "subscribed", "{answer}");
     }
-    listener.ask(&json!({"op": "subscribe", "channel": "status", "id": "1"}));
+    for channel in ["status", "instruments"] {
+        listener.ask(&json!({"op": "subscribe", "channel": channel, "id": "1"}));
+    }
+    let defined = json!({
+        "symbol": "BTC/EUR", "base": "BTC", "quote": "EUR", "tick_size": "0.1", "lot_size": "0.1", "reference_price": "27000",
+    });
+    market.operator.signed("POST", "/v1/admin/instruments", Some(&defined)).unwrap();
 
     // It takes what there is, and stands with the rest.
     market.order(bob, &limit(2, "sell", "0.2", "30000"));

@@ -609,6 +609,83 @@ fn every_feed_of_a_connection_counts_its_messages() {
     }
 }
 
+/// What a reader of the list of instruments holds, by id.
+#[derive(Default)]
+struct Listed {
+    seq: u64,
+    instruments: BTreeMap<u64, Value>,
+}
+
+impl Listed {
+    /// Reads until the list is this one; the last message.
+    fn follow(&mut self, socket: &mut Socket, until: &[Value]) -> Value {
+        loop {
+            let message = socket.next_of("instruments");
+            check_named(&document(), "WsInstruments", &message);
+            self.seq += 1;
+            assert_eq!(message["feed_seq"], self.seq.to_string(), "a gap");
+            if message["kind"] == "snapshot" {
+                self.instruments.clear();
+            }
+            for instrument in message["instruments"].as_array().unwrap() {
+                self.instruments.insert(instrument["instrument_id"].as_u64().unwrap(), instrument.clone());
+            }
+            if self.instruments.values().eq(until) {
+                return message;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reader_of_the_list_hears_of_new_instruments_and_of_phases() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let operate = |path: &str, body: &Value| drop(market.operator.signed("POST", path, Some(body)).unwrap());
+    // As REST lists them, but for what changes with each trade.
+    let now = || {
+        let mut all = market.alice.get("/v1/instruments").unwrap()["instruments"].as_array().unwrap().clone();
+        for instrument in &mut all {
+            assert!(instrument.as_object_mut().unwrap().remove("last_price").is_some());
+        }
+        all
+    };
+    let subscribe = json!({"op": "subscribe", "channel": "instruments"});
+    let (mut socket, mut list) = (Socket::connect(&venue.url()), Listed::default());
+    let mut of_one = subscribe.clone();
+    of_one["instrument"] = "BTC-USD".into();
+    assert_eq!(socket.ask(&of_one, "error")["error"]["code"], R::Malformed.number());
+    check_named(&document(), "WsSubscribed", &socket.ask(&subscribe, "subscribed"));
+    assert_eq!(list.follow(&mut socket, &now())["kind"], "snapshot");
+
+    let spec = json!({
+        "symbol": "NEW", "base": "BTC", "quote": "USD", "tick_size": "0.25", "lot_size": "0.0001", "reference_price": "30000",
+    });
+    operate("/v1/admin/instruments", &spec);
+    let defined = list.follow(&mut socket, &now());
+    assert_eq!((&defined["kind"], list.instruments.len()), (&json!("update"), 2));
+    assert_eq!(list.instruments[&1]["phase"], "closed");
+    // Trades change nothing of it.
+    market.order(&market.alice, &limit(1, "buy", "1", "30000"));
+    market.order(&market.bob, &limit(1, "sell", "1", "30000"));
+    operate("/v1/admin/phases", &json!({"instrument": "NEW", "phase": "continuous"}));
+    let opened = list.follow(&mut socket, &now());
+    assert_eq!((&opened["kind"], &opened["instruments"]), (&json!("update"), &json!([now()[1]])));
+
+    // Who comes later, and who asks again, has the same.
+    let (mut second, mut from_now) = (Socket::connect(&venue.url()), Listed::default());
+    second.ask(&subscribe, "subscribed");
+    assert_eq!(from_now.follow(&mut second, &now())["kind"], "snapshot");
+    socket.ask(&subscribe, "subscribed");
+    assert_eq!(list.follow(&mut socket, &now())["kind"], "snapshot");
+    for op in ["unsubscribe", "subscribe"] {
+        socket.send(&json!({"op": op, "channel": "instruments"}));
+    }
+    assert_eq!(list.follow(&mut socket, &now())["kind"], "snapshot");
+    operate("/v1/admin/phases", &json!({"instrument": "NEW", "phase": "halt"}));
+    assert_eq!(list.follow(&mut socket, &now())["instruments"], from_now.follow(&mut second, &now())["instruments"]);
+}
+
 fn metric(venue: &Venue, name: &str) -> u64 {
     let text = Raw { method: "GET", path: "/metrics", body: b"", key: None }.send(&venue.url()).text;
     text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap()

@@ -8,6 +8,7 @@
 mod books;
 mod hold;
 mod indicative;
+mod instruments;
 mod orders;
 mod outbox;
 mod parts;
@@ -29,12 +30,15 @@ use walras_replica::Derived;
 use walras_types::{
     AccountId, AssetId, BatchMarketId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase,
 };
+use walras_wire::PhaseCause;
 
 use books::KnownBooks;
 use hold::{Gate, Lost};
 pub use hold::{HoldStatus, HoldView};
 pub use indicative::Indicatives;
 use indicative::News;
+use instruments::InstrumentList;
+pub use instruments::{InstrumentsPush, ListedInstrument};
 use orders::OrderBooks;
 pub use orders::{OrdersPush, ShownOrders, shown_orders};
 use outbox::{Item, Outbox};
@@ -86,6 +90,8 @@ pub enum Subscription {
     Demand(BatchMarketId, AssetId, AssetId),
     /// An instrument's book by order.
     Orders(InstrumentId),
+    /// The list of instruments.
+    Instruments,
 }
 
 /// A book, or its levels that changed.
@@ -154,6 +160,8 @@ pub struct TickerPush {
     pub tick_lots: u128,
     /// Its phase.
     pub phase: TradingPhase,
+    /// Why it is in this phase; `None` where that is not known any more.
+    pub phase_cause: Option<PhaseCause>,
 }
 
 /// One message to a connection.
@@ -191,6 +199,8 @@ pub enum Push {
     Demand(BatchMarketId, Arc<DemandCurve>),
     /// A book by order.
     Orders(Arc<OrdersPush>),
+    /// The list of instruments.
+    Instruments(Arc<InstrumentsPush>),
 }
 
 /// What an instrument's readers have been sent.
@@ -230,6 +240,7 @@ pub struct Feed {
     sent_batches: Vec<(LogIndex, u64)>,
     indicatives: Indicatives,
     orders: OrderBooks,
+    list: InstrumentList,
     accounts: AccountWatch,
     /// Books whose snapshots the thread that gives pushes out makes by itself.
     known_books: KnownBooks,
@@ -258,7 +269,7 @@ impl Feed {
         let known_books = KnownBooks::default();
         let gate = Gate::start(held, Outbox::new(status.clone(), known_books.clone()))?;
         let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
-        let (indicatives, orders) = (Indicatives::default(), OrderBooks::default());
+        let (indicatives, orders, list) = (Indicatives::default(), OrderBooks::default(), InstrumentList::default());
         let (unfinished, changes) = (HashMap::new(), Vec::new());
         Ok(Self {
             connections,
@@ -268,6 +279,7 @@ impl Feed {
             sent_batches,
             indicatives,
             orders,
+            list,
             accounts,
             known_books,
             unfinished,
@@ -332,6 +344,7 @@ impl Feed {
         self.sent.clear();
         self.sent_batches.clear();
         self.indicatives.clear();
+        self.list.prime(market);
         let day = market.time().0 / DAY_NS;
         self.sent.extend(market.instruments().iter().map(|feed| Sent {
             revision: feed.revision(),
@@ -394,7 +407,7 @@ impl Feed {
             }
             Subscription::Orders(instrument) => self.orders.remove_reader(instrument),
             Subscription::Book(_) | Subscription::Trades(_) | Subscription::Candles(..) | Subscription::Ticker(_) => {}
-            Subscription::Batch(_) | Subscription::Demand(..) => {}
+            Subscription::Batch(_) | Subscription::Demand(..) | Subscription::Instruments => {}
         }
     }
 
@@ -410,7 +423,7 @@ impl Feed {
     }
 
     /// Starts a feed: a snapshot now, updates from the next flush on. Subscribing twice gives another snapshot. That of an account may
-    /// be its first part, see [`Self::go_on`]; that of a book which others read is as they were sent it.
+    /// be its first part, see [`Self::go_on`]; that of a book or a list which others read is as they were sent it.
     pub fn subscribe(&mut self, id: ConnectionId, subscription: Subscription, engine: &Engine, derived: &Derived) {
         let Some(subscriptions) = self.connections.get(&id) else { return };
         let is_new = !subscriptions.contains(&subscription);
@@ -428,22 +441,23 @@ impl Feed {
                     self.accounts.add_reader(account);
                 }
                 let snapshot = account_snapshot(account, engine, derived);
-                Some(self.part_of_account(id, account, snapshot))
+                Some(Publication::new(self.part_of_account(id, account, snapshot)))
             }
             Subscription::Orders(instrument) => derived.market.instrument(instrument).map(|feed| {
                 let push = self.orders.snapshot(engine, feed);
                 if is_new {
                     self.orders.add_reader(instrument);
                 }
-                Push::Orders(Arc::new(push))
+                Publication::new(Push::Orders(Arc::new(push)))
             }),
-            public => snapshot(public, engine, &derived.market, &mut self.indicatives),
+            Subscription::Instruments => Some(self.list.snapshot(engine, &derived.market)),
+            public => snapshot(public, engine, &derived.market, &mut self.indicatives).map(Publication::new),
         };
         let Some(snapshot) = snapshot else { return };
         if is_new && let Some(subscriptions) = self.connections.get_mut(&id) {
             subscriptions.push(subscription);
         }
-        self.give(is_public(subscription), Item::Start { id, subscription, snapshot: Publication::new(snapshot) });
+        self.give(is_public(subscription), Item::Start { id, subscription, snapshot });
     }
 
     /// Sends a connection the next part of its account's snapshot, if it was not sent all.
@@ -477,6 +491,9 @@ impl Feed {
         let mut updates: BTreeMap<Subscription, Shared> = BTreeMap::new();
         for index in 0..market.instruments().len() {
             self.flush_instrument(index, engine, market, time, &mut updates);
+        }
+        if let Some(changed) = self.list.publish(engine, market) {
+            updates.insert(Subscription::Instruments, changed);
         }
         for index in 0..market.batches().len() {
             self.flush_batch(index, engine, market, &mut updates);
@@ -553,7 +570,7 @@ impl Feed {
         self.flush_book(instrument, (indicative, news), engine, market, updates);
     }
 
-    /// Its trades, and what follows from them.
+    /// Its trades, what follows from them, and its place in the list.
     fn flush_trades(
         &mut self,
         index: usize,
@@ -566,6 +583,7 @@ impl Feed {
         let (instrument, day) = (feed.spec().instrument, time.0 / DAY_NS);
         let trade_id = feed.tape().last().map_or(TradeId(0), |t| t.trade_id);
         self.sent[index] = Sent { revision: feed.revision(), trade_id, day };
+        self.list.look(feed);
         updates.insert(Subscription::Ticker(instrument), Publication::new(Push::Ticker(ticker(feed, engine, time))));
         if trade_id != sent.trade_id {
             let trades: Arc<[PublicTrade]> = feed.tape().since(sent.trade_id).copied().collect();
@@ -645,6 +663,7 @@ pub fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> TickerPush
         volume: day.map_or(SizeLots::ZERO, |day| day.volume),
         tick_lots: feed.day_tick_lots(now),
         phase: ticker.phase,
+        phase_cause: ticker.phase_cause,
     }
 }
 
@@ -662,8 +681,8 @@ fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, in
             Push::Candles { instrument, interval, snapshot: true, candles: all.skip(skip).copied().collect() }
         }
         Subscription::Ticker(i) => Push::Ticker(ticker(market.instrument(i)?, engine, market.time())),
-        // Those of an account and by order are made where their readers are counted.
-        Subscription::Account(_) | Subscription::Orders(_) => return None,
+        // Those of an account and by order are made where their readers are counted, and the list where it is kept.
+        Subscription::Account(_) | Subscription::Orders(_) | Subscription::Instruments => return None,
         Subscription::Batch(batch) => Push::Batch(Arc::new(batch_push(engine, market.batch(batch)?, None)?)),
         Subscription::Demand(batch, sell, buy) => {
             Push::Demand(batch, Arc::new(demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)?))

@@ -7,8 +7,8 @@ use walras_market_data::{
     AccountView, Applied, BookChanges, BookFeed, BookLevel, Candle, FeedBook, FillRole, Interval, MarketData, PublicBook,
     PublicBooks, RestoreError,
 };
-use walras_types::{AccountId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase};
-use walras_wire::{Event, InstrumentEvent, OrderEvent};
+use walras_types::{AccountId, EngineVersion, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase};
+use walras_wire::{Event, InstrumentEvent, OrderEvent, PhaseCause, PhaseChanged};
 
 use crate::model::{Action, INSTRUMENT, Model, Show, spec};
 
@@ -293,8 +293,36 @@ fn a_snapshot_of_another_version_is_reported_as_such() {
     assert_eq!(MarketData::restore(&books).unwrap_err(), RestoreError::NotASnapshot);
     bytes[7] = 1;
     let refused = MarketData::restore(&bytes).unwrap_err();
-    assert_eq!(refused, RestoreError::Version { got: 1, expected: 7 });
+    assert_eq!(refused, RestoreError::Version { got: 1, expected: 8 });
     assert!(refused.to_string().contains("version 1"), "{refused}");
+}
+
+/// A snapshot keeps why an instrument is in its phase. Of one in the form before, the cause is known where it follows from the phase.
+#[test]
+fn the_cause_of_a_phase_is_kept() {
+    let mut market = Watched::new().market;
+    let said = |market: &MarketData| {
+        let ticker = market.instrument(INSTRUMENT).unwrap().ticker();
+        (ticker.phase, ticker.phase_cause)
+    };
+    let restored = |market: &MarketData, version: u16| {
+        let mut bytes = Vec::new();
+        market.snapshot_under(EngineVersion(version), &mut bytes);
+        said(&MarketData::restore(&bytes).unwrap())
+    };
+    assert_eq!(said(&market), (TradingPhase::Closed, Some(PhaseCause::Operator)));
+    for (log_index, phase, cause, before) in [
+        (2, TradingPhase::Continuous, PhaseCause::Operator, Some(PhaseCause::Operator)),
+        (3, TradingPhase::Halt, PhaseCause::PriceBand, None),
+        (4, TradingPhase::Continuous, PhaseCause::Operator, Some(PhaseCause::Operator)),
+        (5, TradingPhase::Halt, PhaseCause::Operator, None),
+    ] {
+        let changed = PhaseChanged { instrument: INSTRUMENT, phase, cause };
+        let event = Event::Instrument(InstrumentEvent::PhaseChanged(changed));
+        market.on_event(LogIndex(log_index), TimeNs(log_index), &event).unwrap();
+        assert_eq!([said(&market), restored(&market, 14)], [(phase, Some(cause)); 2]);
+        assert_eq!(restored(&market, 13), (phase, before));
+    }
 }
 
 /// A lost event is noticed, not papered over.

@@ -11,16 +11,17 @@ from typing import Literal, Optional, TypedDict, Union, final
 from walras.schema.batches import BatchBlock, BatchPoint, Offer, OfferFill, OfferUpdate
 from walras.schema.trading import (
     Balance, CancelReason, CancelledOrder, Candle, Demo, Display, ErrorBody, ExitAnswer, ExitRequest, Fill, Indicative,
-    Interval, Kind, Level, ManyResult, OneAmend, OneCancel, OneMassCancel, OneOrder, Order, OrderEvent, OrderFill,
-    OrderStatus, OrderType, OrderUpdate, Phase, Position, PostOnly, Report, SelfTrade, Side, TimeInForce, Trade,
+    Interval, Kind, Level, ListedInstrument, ManyResult, OneAmend, OneCancel, OneMassCancel, OneOrder, Order,
+    OrderEvent, OrderFill, OrderStatus, OrderType, OrderUpdate, Phase, PhaseCause, Position, PostOnly, Report,
+    SelfTrade, Side, TimeInForce, Trade,
 )
 
 __all__ = [
     "SocketMessage", "SocketRequest", "WsAccount", "WsAddedOrder", "WsAmend", "WsAuth", "WsAuthenticated", "WsBatch",
     "WsBook", "WsBookOrders", "WsCancel", "WsCancelOnDisconnect", "WsCancelsOnDisconnect", "WsCandles", "WsDemand",
-    "WsError", "WsMany", "WsMassCancel", "WsMassCancelReply", "WsMessage", "WsOrder", "WsPing", "WsPong",
-    "WsRepeatedReply", "WsReplies", "WsReply", "WsReports", "WsRequest", "WsResizedOrder", "WsStatus", "WsSubscribe",
-    "WsSubscribed", "WsTicker", "WsTrades",
+    "WsError", "WsInstruments", "WsMany", "WsMassCancel", "WsMassCancelReply", "WsMessage", "WsOrder", "WsPing",
+    "WsPong", "WsRepeatedReply", "WsReplies", "WsReply", "WsReports", "WsRequest", "WsResizedOrder", "WsStatus",
+    "WsSubscribe", "WsSubscribed", "WsTicker", "WsTrades",
 ]
 
 
@@ -65,7 +66,18 @@ class WsDemand(_WsDemand, total=False):
 
 class _WsSubscribe(TypedDict):
     op: Literal["subscribe", "unsubscribe"]
-    channel: Literal["book", "book_orders", "trades", "candles", "ticker", "batch", "demand", "status", "reports"]
+    channel: Literal[
+        "book",
+        "book_orders",
+        "trades",
+        "candles",
+        "ticker",
+        "instruments",
+        "batch",
+        "demand",
+        "status",
+        "reports",
+    ]
 
 
 @final
@@ -373,11 +385,31 @@ class _WsTicker(TypedDict):
     #: What that was worth: the sum of price times size, in the quote asset.
     turnover: str
     phase: Phase
+    #: Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue
+    #: does not know: of a halt before it kept causes.
+    phase_cause: Optional[PhaseCause]
 
 
 @final
 class WsTicker(_WsTicker, total=False):
     """An instrument at a glance. A day is one of UTC, by the venue's clock, and its figures begin at 00:00 UTC."""
+
+    feed_seq: str
+
+
+class _WsInstruments(TypedDict):
+    type: Literal["instruments"]
+    kind: Kind
+    #: The entry of the log after which they were so.
+    log_index: str
+    instruments: list[ListedInstrument]
+
+
+@final
+class WsInstruments(_WsInstruments, total=False):
+    """A snapshot has all instruments; an update has those that were defined, whose phase changed or whose auction
+    ended, each whole and as it is now.
+    """
 
     feed_seq: str
 
@@ -526,6 +558,7 @@ WsMessage = Union[
     WsTrades,
     WsCandles,
     WsTicker,
+    WsInstruments,
     WsStatus,
     WsAccount,
     WsBatch,
@@ -567,6 +600,7 @@ SocketMessage = Union[
     WsTrades,
     WsCandles,
     WsTicker,
+    WsInstruments,
     WsStatus,
     WsAccount,
     WsReports,

@@ -13,12 +13,12 @@ __all__ = [
     "Balance", "Book", "BookOrder", "BookOrders", "CancelAfter", "CancelAfterRequest", "CancelReason", "CancelledOrder",
     "Candle", "Candles", "ClosedOrders", "Demo", "Display", "Error", "ErrorBody", "ExitAnswer", "ExitRequest", "Fill",
     "Fills", "Indicative", "IndicativeUncross", "Instrument", "Instruments", "Interval", "Kind", "Leader", "Level",
-    "ManyAnswer", "ManyRequest", "ManyResult", "MassCancelAnswer", "MissingEntries", "OneAmend", "OneCancel",
-    "OneMassCancel", "OneOrder", "Order", "OrderAnswer", "OrderEvent", "OrderFill", "OrderRequest", "OrderState",
-    "OrderStatus", "OrderType", "OrderUpdate", "OrderWaits", "Orders", "PastBook", "PastDay", "PastDays", "PastFile",
-    "PastTrade", "PastTrades", "Permission", "Phase", "Position", "PostOnly", "RepeatedAnswer", "Report", "Reports",
-    "Role", "SelfTrade", "Session", "SessionRequest", "Sessions", "Side", "Status", "Ticker", "Time", "TimeInForce",
-    "Trade", "Trades", "Uncross",
+    "ListedInstrument", "ManyAnswer", "ManyRequest", "ManyResult", "MassCancelAnswer", "MissingEntries", "OneAmend",
+    "OneCancel", "OneMassCancel", "OneOrder", "Order", "OrderAnswer", "OrderEvent", "OrderFill", "OrderRequest",
+    "OrderState", "OrderStatus", "OrderType", "OrderUpdate", "OrderWaits", "Orders", "PastBook", "PastDay", "PastDays",
+    "PastFile", "PastTrade", "PastTrades", "Permission", "Phase", "PhaseCause", "Position", "PostOnly",
+    "RepeatedAnswer", "Report", "Reports", "Role", "SelfTrade", "Session", "SessionRequest", "Sessions", "Side",
+    "Status", "Ticker", "Time", "TimeInForce", "Trade", "Trades", "Uncross",
 ]
 
 Side = Literal["buy", "sell"]
@@ -43,6 +43,8 @@ Display = Literal["full", "iceberg", "hidden"]
 SelfTrade = Literal["cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow"]
 
 Phase = Literal["closed", "pre_open", "opening_auction", "continuous", "halt", "closing_auction"]
+
+PhaseCause = Literal["operator", "price_band"]
 
 Interval = Literal["1s", "10s", "1m", "5m", "1h"]
 
@@ -192,8 +194,41 @@ class Instrument(TypedDict):
     collar_ppm: int
     band_ppm: int
     phase: Phase
+    #: Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue
+    #: does not know: of a halt before it kept causes.
+    phase_cause: Optional[PhaseCause]
     reference_price: str
     last_price: Optional[str]
+    #: How the latest auction ended; null where there was none.
+    last_uncross: Optional[Uncross]
+
+
+@final
+class ListedInstrument(TypedDict):
+    """An instrument as the channel instruments has it: as in GET /v1/instruments, without the last price, which the
+    channel ticker has.
+    """
+
+    instrument_id: int
+    symbol: str
+    base: str
+    quote: str
+    tick_size: str
+    lot_size: str
+    price_decimals: int
+    size_decimals: int
+    allocation: Allocation
+    maker_fee_ppm: int
+    taker_fee_ppm: int
+    #: How far a limit may lie from the last trade's price, before any trade from the reference price, for a stop from
+    #: its trigger.
+    collar_ppm: int
+    band_ppm: int
+    phase: Phase
+    #: Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue
+    #: does not know: of a halt before it kept causes.
+    phase_cause: Optional[PhaseCause]
+    reference_price: str
     #: How the latest auction ended; null where there was none.
     last_uncross: Optional[Uncross]
 
@@ -238,6 +273,9 @@ class Auction(TypedDict):
     instrument: str
     log_index: str
     phase: Phase
+    #: Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue
+    #: does not know: of a halt before it kept causes.
+    phase_cause: Optional[PhaseCause]
     #: The centre of the price band.
     reference_price: str
     indicative: Indicative
@@ -274,6 +312,9 @@ class Ticker(TypedDict):
     #: What that was worth: the sum of price times size, in the quote asset.
     turnover: str
     phase: Phase
+    #: Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue
+    #: does not know: of a halt before it kept causes.
+    phase_cause: Optional[PhaseCause]
 
 
 @final

@@ -3,8 +3,8 @@
 
 import type { BatchBlock, BatchDemand, Offer, OfferFill, OfferUpdate } from "./batches.ts";
 import type {
-  AmendRequest, Balance, Book, Candle, Error, Fill, Interval, Kind, ManyResult, MassCancelAnswer, Order, OrderAnswer, OrderRequest,
-  OrderUpdate, Position, RepeatedAnswer, Report, Side, Status, Ticker, Trade,
+  AmendRequest, Balance, Book, Candle, Error, Fill, Interval, Kind, ListedInstrument, ManyResult, MassCancelAnswer, Order,
+  OrderAnswer, OrderRequest, OrderUpdate, Position, RepeatedAnswer, Report, Side, Status, Ticker, Trade,
 } from "./trading.ts";
 
 /** The newest block last; up to 100 in a snapshot, and up to 10000 prices in all of them: of 1000 assets it has 10 blocks. */
@@ -32,7 +32,7 @@ export interface WsDemand extends BatchDemand {
 
 export interface WsSubscribe {
   op: "subscribe" | "unsubscribe";
-  channel: "book" | "book_orders" | "trades" | "candles" | "ticker" | "batch" | "demand" | "status" | "reports";
+  channel: "book" | "book_orders" | "trades" | "candles" | "ticker" | "instruments" | "batch" | "demand" | "status" | "reports";
   id?: string;
   /** Of reports: those after this number; only new ones without it. */
   after?: string;
@@ -226,6 +226,19 @@ export interface WsTicker extends Omit<Ticker, "log_index"> {
   feed_seq?: string;
 }
 
+/**
+ * A snapshot has all instruments; an update has those that were defined, whose phase changed or whose auction ended, each whole and
+ * as it is now.
+ */
+export interface WsInstruments {
+  type: "instruments";
+  kind: Kind;
+  feed_seq?: string;
+  /** The entry of the log after which they were so. */
+  log_index: string;
+  instruments: ListedInstrument[];
+}
+
 export interface WsStatus extends Status {
   type: "status";
   feed_seq?: string;
@@ -288,8 +301,9 @@ export interface WsCancelsOnDisconnect {
 }
 
 export type WsMessage =
-  | WsSubscribed | WsPong | WsAuthenticated | WsError | WsBook | WsBookOrders | WsTrades | WsCandles | WsTicker | WsStatus
-  | WsAccount | WsBatch | WsDemand | WsReply | WsMassCancelReply | WsRepeatedReply | WsReplies | WsReports | WsCancelsOnDisconnect;
+  | WsSubscribed | WsPong | WsAuthenticated | WsError | WsBook | WsBookOrders | WsTrades | WsCandles | WsTicker | WsInstruments
+  | WsStatus | WsAccount | WsBatch | WsDemand | WsReply | WsMassCancelReply | WsRepeatedReply | WsReplies | WsReports
+  | WsCancelsOnDisconnect;
 
 /** What a client sends over the WebSocket. */
 export type SocketRequest =
@@ -319,6 +333,7 @@ export type SocketMessage =
   | WsTrades
   | WsCandles
   | WsTicker
+  | WsInstruments
   | WsStatus
   | WsAccount
   | WsReports

@@ -18,6 +18,8 @@ export type SelfTrade = "cancel_newest" | "cancel_oldest" | "cancel_both" | "dec
 
 export type Phase = "closed" | "pre_open" | "opening_auction" | "continuous" | "halt" | "closing_auction";
 
+export type PhaseCause = "operator" | "price_band";
+
 export type Interval = "1s" | "10s" | "1m" | "5m" | "1h";
 
 export type OrderStatus = "resting" | "filled" | "partially_filled" | "cancelled" | "waiting_trigger";
@@ -118,7 +120,14 @@ export interface Uncross {
   imbalance: string;
 }
 
-export interface Instrument {
+export interface Instrument extends ListedInstrument {
+  last_price: string | null;
+}
+
+/**
+ * An instrument as the channel instruments has it: as in GET /v1/instruments, without the last price, which the channel ticker has.
+ */
+export interface ListedInstrument {
   instrument_id: number;
   symbol: string;
   base: string;
@@ -136,8 +145,12 @@ export interface Instrument {
   collar_ppm: number;
   band_ppm: number;
   phase: Phase;
+  /**
+   * Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue does not know: of
+   * a halt before it kept causes.
+   */
+  phase_cause: null | PhaseCause;
   reference_price: string;
-  last_price: string | null;
   /** How the latest auction ended; null where there was none. */
   last_uncross: null | Uncross;
 }
@@ -176,6 +189,11 @@ export interface Auction {
   instrument: string;
   log_index: string;
   phase: Phase;
+  /**
+   * Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue does not know: of
+   * a halt before it kept causes.
+   */
+  phase_cause: null | PhaseCause;
   /** The centre of the price band. */
   reference_price: string;
   indicative: Indicative;
@@ -212,6 +230,11 @@ export interface Ticker {
   /** What that was worth: the sum of price times size, in the quote asset. */
   turnover: string;
   phase: Phase;
+  /**
+   * Why it is in this phase: the operator set it, or a trade would have left the price band. Null where the venue does not know: of
+   * a halt before it kept causes.
+   */
+  phase_cause: null | PhaseCause;
 }
 
 /**

@@ -219,6 +219,21 @@ test("the stream resumes: subscriptions, the account, reports and a checked book
   }
 });
 
+test("the list of instruments follows their phases", async () => {
+  const stream = await venue.client(0).stream().open();
+  await stream.subscribe({ channel: "instruments" });
+  const phases: string[] = [];
+  for await (const message of stream) {
+    if (message.type !== "instruments") continue;
+    for (const { phase, phase_cause } of message.instruments) phases.push(`${phase} by ${phase_cause}`);
+    if (message.kind === "snapshot") await venue.admin.call("postAdminPhases", { body: { instrument: "BTC/USD", phase: "halt" } });
+    if (phases.at(-1) === "halt by operator") break;
+  }
+  await venue.admin.call("postAdminPhases", { body: { instrument: "BTC/USD", phase: "continuous" } });
+  assert.equal(phases[0], "continuous by operator");
+  stream.close();
+});
+
 test("messages are read one after the other", async () => {
   const stream = await venue.client(1).stream().open();
   await stream.subscribe({ channel: "trades", instrument: "BTC-USD" });

@@ -210,6 +210,6 @@ fn release(server: &mut MarketDataServer, catalog: &Catalog, push: &Push) {
                 server.on_piece(&Piece::Batch(BatchPiece { market: batch.market, cleared, time: block.time, prices: &prices }));
             }
         }
-        Push::Candles { .. } | Push::Account(_) | Push::Demand(..) => {}
+        Push::Candles { .. } | Push::Account(_) | Push::Demand(..) | Push::Instruments(_) => {}
     }
 }
