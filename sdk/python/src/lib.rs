@@ -54,21 +54,21 @@ struct Options {
 #[pyfunction]
 fn clear_columns<'py>(py: Python<'py>, columns: &Bound<'py, PyDict>, options: Options) -> PyResult<Bound<'py, PyDict>> {
     let offers = cells::read(columns)?;
-    py.detach(|| wait_for(offers, &options))?.into_columns(py)
+    py.detach(|| wait_for(|cancel| solve(offers, &options, cancel)))?.map_err(PyValueError::new_err)?.into_columns(py)
 }
 
-/// Solves in a thread of its own, and looks for Ctrl-C meanwhile.
-fn wait_for(offers: Offers, options: &Options) -> PyResult<Outcome> {
+/// Searches in a thread of its own, and looks for Ctrl-C meanwhile: the flag is set then.
+pub(crate) fn wait_for<T: Send>(search: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
     let cancel = &AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (done, wait) = channel();
         scope.spawn(move || {
             // Nobody waits any more after Ctrl-C.
-            let _ = done.send(solve(offers, options, cancel));
+            let _ = done.send(search(cancel));
         });
         loop {
             match wait.recv_timeout(SIGNALS_EVERY) {
-                Ok(outcome) => return outcome.map_err(PyValueError::new_err),
+                Ok(found) => return Ok(found),
                 // The thread panicked; the scope passes that on.
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(PyValueError::new_err("the search stopped: report it with the offers"));

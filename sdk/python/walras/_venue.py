@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
@@ -10,6 +11,8 @@ from walras import _arrays, _native
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from walras._batch_venue import Block, VenueMarket
 
 #: An exact number. Floats are refused: which decimal one stands for is not known.
 Exact = Union[str, int, Decimal]
@@ -151,7 +154,7 @@ class Run:
 
 
 class Venue(_native.Venue):
-    """A venue in this process, with the rules of a real one: ledger, risk limits, phases, auctions, every type of order.
+    """A venue in this process, with the rules of a real one: ledger, risk limits, phases, auctions, every type of order, batch markets.
 
     There are two ways to do the same. :meth:`submit`, :meth:`cancel` and :meth:`amend` take symbols and exact decimals (``str``,
     ``Decimal`` or ``int``; a ``float`` is a ``TypeError``), and raise :class:`Refused`. ``submit_lots``, ``cancel_id`` and ``amend_lots``
@@ -228,6 +231,37 @@ class Venue(_native.Venue):
         if phase is not None:
             self.set_phase(instrument, phase, time_ns=time_ns)
         return instrument
+
+    def create_batch_market(
+        self,
+        name: str,
+        assets: Sequence[str | int],
+        *,
+        currencies: Sequence[str | int] = (),
+        eps: float = 2**-15,
+        mu: float = 2**-10,
+        intake: str = "filter",
+        transactions_max: int = 100_000,
+        time_ns: int | None = None,
+    ) -> int:
+        """Defines a batch market, in which all offers among its assets clear at one vector of prices, and opens it; its id.
+
+        Each asset trades with each other: 2 to 100 of them. With ``currencies``, these come first, and the others trade with
+        currencies only. The first asset is the numeraire, in which prices are shown. The assets are fixed from then on; accounts and
+        balances are those of the continuous markets.
+
+        ``eps`` is the venue's share of what each trade buys: ``0`` or ``2**-k``, k from 1 to 30. An offer whose limit is better than the
+        rate by more than the share ``mu``, ``2**-k`` and larger than ``eps``, trades in full, but for 1 percent of each asset at most.
+        ``intake`` says which transactions of a batch are kept. ``filter``: of each account all that is good by itself, or none where
+        together they spend more than it had. ``reserve``: one by one, in the order in which they came. A batch takes
+        ``transactions_max`` of them, 1 to 1,048,576.
+
+        Raises :class:`Refused` for a name in use or rules that do not go together, ``KeyError`` for an unknown asset, ``ValueError`` for a
+        number out of range.
+        """
+        from walras import _batch_venue
+
+        return _batch_venue.create(self, name, assets, currencies, (eps, mu, intake, transactions_max), time_ns)
 
     def create_account(self, *, time_ns: int | None = None, **deposits: Exact) -> int:
         """Opens an account, and credits it with these amounts by symbol: ``create_account(BTC="1.5", USD=1000)``; its id."""
@@ -409,6 +443,30 @@ class Venue(_native.Venue):
             None if levels is None else _arrays.rows("BEST", levels),
         )
 
+    # Batch markets.
+
+    def batch(self, name: str, account: int) -> VenueMarket:
+        """A batch market as one account sees it: enter and cancel offers, pay, read prices. ``KeyError`` where there is none so named.
+
+        Its methods are those of ``walras.Client.batch`` under the same names. The account sends at most 64 transactions in a batch.
+        """
+        from walras import _batch_venue
+
+        return _batch_venue.VenueMarket(self, name, account)
+
+    def clear_batch(self, name: str, *, queries: int = 10_000, time_ns: int | None = None) -> Block:
+        """Closes a market's batch and clears it: its prices, trades, cancels, and what was left out of it.
+
+        A running venue does so every few hundred milliseconds; here it happens when you say so. ``queries`` bounds the search for
+        prices, in demand queries for each part of the market that is priced on its own. There is no deadline, so the same transactions
+        end in the same block. Where the search finds no prices, nothing trades, and offers go on standing.
+
+        Other Python threads run meanwhile. Ctrl-C ends the search; the batch stays closed, and the next call clears it.
+        """
+        from walras import _batch_venue
+
+        return _batch_venue.clear(self, name, queries, time_ns)
+
     # What there is.
 
     def assets(self) -> list[Asset]:
@@ -439,7 +497,7 @@ class Venue(_native.Venue):
         return {asset.symbol: self.balance(account, asset.id) for asset in self.assets()}
 
     def fees(self, asset: str | int) -> Decimal:
-        """The fees that were collected in an asset and not yet moved."""
+        """The fees that were collected in an asset and not yet moved, those of batch markets included."""
         id = self.asset_id(asset)
         return Decimal(self.supply_units(id)[1]).scaleb(-self.assets()[id].decimals)
 

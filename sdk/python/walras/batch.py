@@ -1,4 +1,4 @@
-"""Batch markets of a running venue: offers, prices, pools and proofs.
+"""Batch markets: offers, prices, pools and proofs.
 
 :class:`Market` is made by ``Client.batch("main")`` (:class:`AsyncMarket` by ``await AsyncClient.batch("main")``); it numbers and signs
 transactions, sends them until they are answered, and says what came of them:
@@ -13,6 +13,9 @@ A transaction ends after about two minutes: no later block may have it. ``until=
 :meth:`Market.last_block`, or ``None`` for no end, and ``blocks=`` of ``Client.batch`` another number of blocks for all of its
 transactions.
 
+:class:`VenueMarket` is a market of the venue in the process, made by ``walras.Venue().batch("main", account)``: nothing is signed, and
+``Venue.clear_batch`` makes each :class:`Block`.
+
 Transactions are signed with Ed25519. The operations (:class:`CreateOffer` and so on), :func:`encode` and :func:`sign` make the bytes of
 docs/batch-transactions.md without a venue; amounts and limits in them are in smallest units.
 """
@@ -20,6 +23,7 @@ docs/batch-transactions.md without a venue; amounts and limits in them are in sm
 from __future__ import annotations
 
 from walras._async_market import AsyncMarket
+from walras._batch_venue import Block, BlockTrade, Cancelled, Dropped, PoolTrade, StandingOffer, VenueMarket
 from walras._market import Collected, Market, Proven, Trusted, new_key
 from walras._transactions import (
     ANY_PRICE,
@@ -50,22 +54,29 @@ from walras._transactions import (
 __all__ = [
     "ANY_PRICE",
     "AsyncMarket",
+    "Block",
+    "BlockTrade",
     "Burn",
     "CancelOffer",
+    "Cancelled",
     "Collected",
     "CreateAccount",
     "CreateOffer",
     "CreatePool",
     "DepositToPool",
+    "Dropped",
     "Issue",
     "Market",
     "Operation",
     "Payment",
     "Place",
+    "PoolTrade",
     "Proven",
     "SetKey",
+    "StandingOffer",
     "Trusted",
     "Until",
+    "VenueMarket",
     "WithdrawFromPool",
     "blocks_of_two_minutes",
     "bought_at_least",

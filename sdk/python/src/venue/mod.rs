@@ -3,6 +3,7 @@
 //! Each command takes the next place of a log that nobody keeps, at the time that its caller says. What the engine leaves to later
 //! entries (`core/engine/src/steps.rs`) is carried on at once, by ticks, as a replica that leads would: so after every call nothing waits.
 
+mod batches;
 mod bulk;
 mod events;
 mod queues;
@@ -17,9 +18,10 @@ use pyo3::types::{PyBytes, PyString};
 use walras_engine::{Engine, versions};
 use walras_gateway::{AssetScale, InstrumentScale};
 use walras_types::{
-    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ClientOrderName, FeeSchedule, InstrumentId, InstrumentSpec,
-    LogIndex, OrderTerms, PriceTicks, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, BatchMarketId, ClientOrderId, ClientOrderName, FeeSchedule, InstrumentId,
+    InstrumentSpec, LogIndex, OrderTerms, PriceTicks, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
 };
+use walras_wire::batch::BlockProposal;
 use walras_wire::{
     AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, Event, InstrumentCommand, LinkedOrder,
     MassCancel, NamedOrder, NewOrder, OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
@@ -37,6 +39,8 @@ pub(crate) struct PyVenue {
     engine: Engine,
     instruments: HashMap<String, u32>,
     assets: HashMap<String, u32>,
+    /// In small letters.
+    batches: HashMap<String, u16>,
     units: AllUnits,
     events: Vec<Event>,
     queues: Option<Queues>,
@@ -69,6 +73,7 @@ impl PyVenue {
             engine,
             instruments: HashMap::new(),
             assets: HashMap::new(),
+            batches: HashMap::new(),
             units: AllUnits::default(),
             events: Vec::new(),
             queues: None,
@@ -83,6 +88,8 @@ impl PyVenue {
     fn name(&mut self) -> PyResult<()> {
         self.assets = self.engine.assets().iter().map(|asset| (asset.symbol.to_string(), asset.asset.0)).collect();
         self.instruments = self.engine.instruments().map(|view| (view.spec.symbol.to_string(), view.spec.instrument.0)).collect();
+        let batch_name = |symbol: &Symbol| symbol.as_str().to_ascii_lowercase();
+        self.batches = self.engine.batch_markets().map(|view| (batch_name(&view.spec.symbol), view.spec.market.0)).collect();
         let units = |spec: &InstrumentSpec| {
             let decimals = |asset: AssetId| self.engine.assets()[asset.0 as usize].decimals;
             let (base, quote_decimals) = (decimals(spec.base), decimals(spec.quote));
@@ -107,11 +114,25 @@ impl PyVenue {
         let place = self.engine.last_applied().next();
         let before = self.events.len();
         self.engine.apply(place, time, command, &mut self.events);
+        self.follow(time, before);
+        place
+    }
+
+    /// Applies a proposed clearing, as [`Self::apply`] does a command.
+    fn apply_clearing(&mut self, time: TimeNs, block: &BlockProposal) {
+        let place = self.engine.last_applied().next();
+        let before = self.events.len();
+        self.engine.apply_clearing(place, time, block, &mut self.events);
+        self.follow(time, before);
+    }
+
+    /// Carries on what an entry left, and keeps the queues by the events since then.
+    #[inline]
+    fn follow(&mut self, time: TimeNs, before: usize) {
         self.carry_on(time);
         if let Some(queues) = &mut self.queues {
             self.events[before..].iter().for_each(|event| queues.see(event));
         }
-        place
     }
 
     /// The time of the last entry.
@@ -517,6 +538,52 @@ impl PyVenue {
         self.outcome(time_ns, 0, of, &Command::Order(OrderCommand::MassCancel(cancel)))
     }
 
+    /// See `batches.rs`.
+    fn _create_batch(
+        &mut self,
+        name: &str,
+        assets: Vec<u32>,
+        currency_count: u16,
+        rules: batches::Rules,
+        time_ns: Option<u64>,
+    ) -> PyResult<(u16, Outcome)> {
+        batches::create(self, name, &assets, currency_count, rules, time_ns)
+    }
+
+    fn _batch_id(&self, name: &str) -> PyResult<u16> {
+        let unknown = || PyKeyError::new_err(format!("{name:?}: no such batch market: create it first, or check its name"));
+        self.batches.get(&name.to_ascii_lowercase()).copied().ok_or_else(unknown)
+    }
+
+    fn _batch(&self, market: u16) -> PyResult<batches::Standing> {
+        batches::standing(self, BatchMarketId(market))
+    }
+
+    fn _batch_offers(&self, market: u16, account: u32) -> PyResult<Vec<batches::OfferRow>> {
+        batches::offers(self, BatchMarketId(market), AccountId(account))
+    }
+
+    /// The number after all that an account has used or that are collected.
+    fn _next_transaction(&self, account: u32) -> u64 {
+        self.engine.next_transaction(AccountId(account)).0
+    }
+
+    fn _submit_transaction(&mut self, market: u16, transaction: &[u8], time_ns: Option<u64>) -> PyResult<(u64, Outcome)> {
+        batches::submit(self, BatchMarketId(market), transaction, time_ns)
+    }
+
+    /// What came of it, the block's hash, and its rows.
+    fn _clear_batch<'py>(
+        &mut self,
+        py: Python<'py>,
+        market: u16,
+        queries: u64,
+        time_ns: Option<u64>,
+    ) -> PyResult<(Outcome, Bound<'py, PyBytes>, batches::BlockRows)> {
+        let (outcome, hash, rows) = py.detach(|| batches::clear(self, BatchMarketId(market), queries, time_ns))?;
+        Ok((outcome, PyBytes::new(py, &hash), rows))
+    }
+
     /// Applies rows of orders (`walras.ORDER_DTYPE`), and gives back rows of outcomes and, where asked for, of trades, events and best prices.
     fn _run<'py>(&mut self, py: Python<'py>, orders: &[u8], wanted: (bool, bool, bool)) -> PyResult<bulk::Columns<'py>> {
         bulk::run(self, py, orders, wanted)
@@ -580,6 +647,11 @@ impl PyVenue {
     /// Supply and collected fees, in units.
     fn supply_units(&self, asset: u32) -> (u64, u64) {
         (self.engine.supply(AssetId(asset)).get(), self.engine.fees(AssetId(asset)).get())
+    }
+
+    /// Units that pools of batch markets hold: of the supply, what neither accounts nor fees have.
+    fn pooled_units(&self, asset: u32) -> u64 {
+        self.engine.pooled(AssetId(asset)).get()
     }
 
     /// Net lots, open orders, open lots to buy and to sell.
