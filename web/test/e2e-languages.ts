@@ -2,13 +2,13 @@
 // text. Against the fake venue. What the texts say is not repeated here: they come from the catalogues.
 
 import assert from "node:assert/strict";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { de } from "../src/texts/de/index.ts";
 import { en } from "../src/texts/en/index.ts";
 import type { Texts } from "../src/texts/index.ts";
 import { type Language, LANGUAGE_TAGS } from "../src/texts/language.ts";
 import { zh } from "../src/texts/zh/index.ts";
-import { assertFits, choose, open, step, text, until, type Watched } from "./browser.ts";
+import { assertFits, assertNothingCut, choose, open, step, text, until, type Watched } from "./browser.ts";
 import { assertApart, assertWithin, canSubmit, COUNTS_SHIFTS, makeBlock, standsStill, tradeMuch } from "./e2e-layout.ts";
 import { FakeFair } from "./fake/fair.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
@@ -289,90 +289,4 @@ async function keepsChoice(browser: Browser): Promise<void> {
 /** As it is typed in the language. */
 function decimal(plain: string, texts: Texts): string {
   return texts === de ? plain.replace(".", ",") : plain;
-}
-
-/** No text leaves the box that shows it or the window, none is cut by its own control, and none in a head lies on another. */
-async function assertNothingCut(page: Page, name: string): Promise<void> {
-  // What tsx calls on functions that have a name: in the page there is no such thing.
-  await page.evaluate("globalThis.__name = (named) => named");
-  const faults = await page.evaluate(() => {
-    const found: string[] = [];
-    const shown = (element: Element): boolean =>
-      element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) &&
-      !element.closest(".sr, option, .skip, svg, canvas");
-    const short = (words: string): string => words.trim().replace(/\s+/gu, " ").slice(0, 60);
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    const heads: { words: string; box: DOMRect; head: Element }[] = [];
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const parent = node.parentElement;
-      // On a phone the gateways' columns scroll sideways.
-      if (
-        !parent ||
-        (node.textContent ?? "").trim() === "" ||
-        !shown(parent) ||
-        (innerWidth < 600 && parent.closest("#gateways-body"))
-      )
-        continue;
-      const range = document.createRange();
-      range.selectNodeContents(node);
-      for (const box of range.getClientRects()) {
-        if (box.width < 1) continue;
-        const words = short(node.textContent ?? "");
-        const where = `${parent.closest("[id]")?.id}: "${words}"`;
-        if (!document.querySelector("dialog[open]") && (box.left < -1 || box.right > innerWidth + 1))
-          found.push(`${where} leaves the window`);
-        for (let outer: Element | null = parent; outer; outer = outer.parentElement) {
-          const { overflowX, overflowY, position } = getComputedStyle(outer);
-          const room = outer.getBoundingClientRect();
-          // In what scrolls downward only the width counts; what scrolls sideways is meant to.
-          if (
-            overflowX === "hidden" ||
-            overflowX === "clip" ||
-            (overflowX === "auto" && overflowY === "auto" && outer.scrollWidth > outer.clientWidth + 1)
-          ) {
-            if (box.left < room.left - 1 || box.right > room.right + 1)
-              found.push(`${where} is cut at the side by ${outer.id || outer.className}`);
-          }
-          if (overflowY === "hidden" || overflowY === "clip") {
-            if (
-              (box.top < room.top - 3 && box.bottom > room.top + 3) ||
-              (box.bottom > room.bottom + 3 && box.top < room.bottom - 3)
-            )
-              found.push(`${where} is cut below by ${outer.id || outer.className}`);
-          }
-          if (position === "fixed") break;
-        }
-        const head = parent.closest(".masthead, #quote, .panel-head, #batch-head, .fair-head, thead tr, .shares, .choice, .ticket .foot");
-        if (head) heads.push({ words, box, head });
-      }
-      if (
-        parent.matches("button, th, .choice span") &&
-        (parent.scrollWidth > parent.clientWidth + 1 || parent.scrollHeight > parent.clientHeight + 3) &&
-        parent.clientWidth > 0
-      ) {
-        found.push(`${parent.closest("[id]")?.id}: "${short(parent.textContent ?? "")}" runs out of its ${parent.localName}`);
-      }
-    }
-    heads.forEach((one, index) => {
-      for (const other of heads.slice(index + 1)) {
-        if (one.head !== other.head) continue;
-        const [wide, high] = [
-          Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left),
-          Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top),
-        ];
-        if (wide > 1 && high > 4) found.push(`"${one.words}" lies on "${other.words}"`);
-      }
-    });
-    const pen = document.createElement("canvas").getContext("2d")!;
-    for (const select of document.querySelectorAll("select")) {
-      if (!shown(select)) continue;
-      const style = getComputedStyle(select);
-      pen.font = style.font;
-      const words = select.selectedOptions[0]?.textContent ?? "";
-      const room = select.clientWidth - Number.parseFloat(style.paddingLeft) - Number.parseFloat(style.paddingRight);
-      if (pen.measureText(words).width > room + 2) found.push(`${select.id}: "${words}" is wider than its ${Math.round(room)} px`);
-    }
-    return [...new Set(found)];
-  });
-  assert.deepEqual(faults, [], name);
 }

@@ -5,10 +5,11 @@ import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, choose, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { FakeFair } from "./fake/fair.ts";
+import { forgetsUnknownSizes, noSizes, resizesByKeyboard, resizesByPointer, resizesToLimits } from "./e2e-sizes.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { fill } from "./whole.ts";
 
-interface Size {
+export interface Size {
   width: number;
   height: number;
 }
@@ -76,11 +77,27 @@ export async function layoutSteps(browser: Browser): Promise<void> {
     "what a view is about is said whole", [WIDE, { width: 1280, height: 720 }, { width: 1100, height: 900 }], saysWhatItIs,
     { before: (fake) => { fake.venue.fair = new FakeFair(); } },
   );
+  await at("a panel is resized by pointer, and the next page has its size", SIZES.slice(0, 2), resizesByPointer, { steps: 20 });
+  await at("a panel is resized by keyboard, and reset", [...SIZES.slice(0, 2), { width: 768, height: 1024 }], resizesByKeyboard);
+  await at(
+    "nothing is cut where panels are as large or small as can be", [...SIZES.slice(0, 2), { width: 768, height: 1024 }], resizesToLimits,
+    { before: tradeMuch },
+  );
+  await at("on a phone there is no size to choose", SIZES.slice(2), noSizes);
+  await at("a size that cannot be is not taken, and a narrow window keeps what it can", [WIDE], forgetsUnknownSizes, {
+    init: `localStorage.setItem("walras.panel-sizes", JSON.stringify({ "standard.wide.book": 3000, "standard.wide.ticket": 50 }));`,
+  });
   const shifting = { init: COUNTS_SHIFTS, steps: 20 };
   const screens = [...SIZES, { width: 768, height: 1024 }];
   await at("nothing moves while the book is read", screens, standsStill, shifting);
   await at("nothing moves while starred markets are watched", screens, watchesStill, {
     ...shifting, init: `${COUNTS_SHIFTS} localStorage.setItem("walras.favourites", JSON.stringify(["ETH/USD", "BTC/USD"]));`,
+  });
+  await at("nothing moves while panels have sizes that were chosen", SIZES.slice(0, 2), standsStill, {
+    ...shifting,
+    init: `${COUNTS_SHIFTS} localStorage.setItem("walras.panel-sizes", JSON.stringify({
+      "standard.wide.book": 310, "standard.wide.depth-row": 220, "standard.three.side": 330, "standard.three.chart-row": 420,
+    }));`,
   });
   await at("nothing moves while blocks are read", screens, standsStill, { ...shifting, batch: true });
   const machines = (fake: Running): void => {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 const kept = new Map<string, string>([
   ["walras.sound", '"loud"'], ["walras.layout", '"sideways"'], ["walras.hidden-panels", '["tape","book","watch",7]'],
+  ["walras.panel-sizes", '{"standard.wide.book":400,"standard.wide.ticket":300}'],
 ]);
 Object.defineProperty(globalThis, "localStorage", {
   value: {
@@ -17,7 +18,9 @@ const listeners: ((event: { key: string | null }) => void)[] = [];
 Object.defineProperty(globalThis, "addEventListener", {
   value: (_: string, listener: (typeof listeners)[number]) => void listeners.push(listener),
 });
-const { flag, hiddenPanels, isText, layout, oneOf, Setting, SharedSetting, soundOn, texts } = await import("../src/base/settings.ts");
+const {
+  flag, hiddenPanels, isText, layout, oneOf, panelSizes, Setting, SharedSetting, soundOn, texts,
+} = await import("../src/base/settings.ts");
 
 test("sound is off until it is chosen, and what is chosen is kept", () => {
   assert.equal(soundOn.value, false, "what nobody could have chosen is not taken");
@@ -26,9 +29,10 @@ test("sound is off until it is chosen, and what is chosen is kept", () => {
   assert.equal(new Setting("sound", false, flag).value, true, "the next page has it");
 });
 
-test("an arrangement that there is not is not taken, and of hidden panels only those that can be hidden", () => {
+test("an arrangement that there is not is not taken, and of hidden panels and sizes only those that can be chosen", () => {
   assert.equal(layout.value, "standard");
   assert.deepEqual(hiddenPanels.value, ["watch", "tape"]);
+  assert.deepEqual(panelSizes.value, { "standard.wide.book": 400 });
 });
 
 test("what is chosen of the layout is kept, and reset to what it was first", () => {
@@ -38,7 +42,9 @@ test("what is chosen of the layout is kept, and reset to what it was first", () 
   assert.equal(new Setting<string>("layout", "standard", oneOf("standard", "chart", "book")).value, "book", "the next page has it");
   layout.reset();
   hiddenPanels.reset();
-  assert.deepEqual([layout.value, hiddenPanels.value], ["standard", []]);
+  panelSizes.reset();
+  assert.deepEqual([layout.value, hiddenPanels.value, panelSizes.value], ["standard", [], {}]);
+  assert.equal(kept.get("walras.panel-sizes"), "{}");
   assert.deepEqual([kept.get("walras.layout"), kept.get("walras.hidden-panels")], ['"standard"', "[]"]);
 });
 

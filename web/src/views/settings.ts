@@ -3,7 +3,7 @@
 import { parseUnits } from "walras";
 import { h, setText } from "../base/dom.ts";
 import { group, ungroup } from "../base/format.ts";
-import { confirmations, hiddenPanels, layout, type Panel, PANELS, type Setting, soundOn, timeZone } from "../base/settings.ts";
+import { confirmations, hiddenPanels, layout, type Panel, PANELS, panelSizes, type Setting, soundOn, timeZone } from "../base/settings.ts";
 import { addAlert, type Alert, alerts, ALERTS_MAX, reached, removeAlert } from "../state/alerts.ts";
 import type { Venue } from "../state/venue.ts";
 import { errorText } from "../texts/error-text.ts";
@@ -45,6 +45,7 @@ export function settingsDialog(): () => void {
   const reset = h("button", { type: "button", id: "layout-reset", onclick: () => {
     layout.reset();
     hiddenPanels.reset();
+    panelSizes.reset();
   } }, words.layoutReset);
   const dialog = h("dialog", { id: "settings", "aria-labelledby": "settings-title" },
     h("h2", { id: "settings-title" }, words.title),

@@ -168,6 +168,11 @@ export const page: typeof en = {
     kept: "Ihre Wahl bleibt in diesem Browser gespeichert.",
     close: "Schließen",
   },
+  separators: {
+    width: (panel) => `Breite: ${panel}`,
+    height: (panel) => `Höhe: ${panel}`,
+    hint: "Ziehen oder Pfeiltasten. Doppelklick oder Pos1 setzt zurück.",
+  },
   alerts: {
     title: "Preisalarme",
     words: "Einmalige Meldung hier, solange diese Seite offen ist. Der Handelsplatz weiß nichts davon.",

@@ -163,6 +163,11 @@ export const page = {
     kept: "Choices are kept in this browser.",
     close: "Close",
   },
+  separators: {
+    width: (panel: string) => `Width: ${panel}`,
+    height: (panel: string) => `Height: ${panel}`,
+    hint: "Drag, or use the arrow keys. Double click or Home resets.",
+  },
   alerts: {
     title: "Price alerts",
     words: "An alert shows here once, while this page is open. The venue does not know of alerts.",

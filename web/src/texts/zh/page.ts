@@ -151,6 +151,11 @@ export const page: typeof en = {
     kept: "设置保存在本浏览器。",
     close: "关闭",
   },
+  separators: {
+    width: (panel) => `宽度：${panel}`,
+    height: (panel) => `高度：${panel}`,
+    hint: "拖动或用方向键调整；双击或按 Home 键恢复。",
+  },
   alerts: {
     title: "价格提醒",
     words: "本页打开时在此提醒一次。交易所并不知道这些提醒。",
