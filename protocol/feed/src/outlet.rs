@@ -179,7 +179,16 @@ impl Outlet {
 
     /// Appends the packets whose time has come.
     pub fn release(&mut self, now_ns: u64, packets: &mut Packets) {
-        while let Some(due) = self.hold.release_due(now_ns) {
+        self.release_some(now_ns, usize::MAX, packets);
+    }
+
+    /// The same, but so many packets at most: what is left stays due. A host that sends many copies of each does so in parts, and looks
+    /// in between for what else waits.
+    pub fn release_some(&mut self, now_ns: u64, packets_max: usize, packets: &mut Packets) {
+        let end = packets.count().saturating_add(packets_max);
+        while packets.count() < end
+            && let Some(due) = self.hold.release_due(now_ns)
+        {
             let Held { header, messages, missed_by } = due.data;
             // What came back before anybody could miss it is released like any other.
             let is_in_time = header.kind == Kind::Again && self.next_of(header.channel) == Some(header.first);
@@ -449,6 +458,22 @@ mod tests {
         assert_eq!(take(&mut outlet, 300, &packet(5, 250)), Ok(Arrival::First), "late: it leaves at once");
         assert_eq!((released(&mut outlet, 300), outlet.counts().late), (vec![2, 5], 1));
         assert_eq!(outlet.answer(0, &request, &mut Vec::new()), Answer::GoneBefore(5), "there is a gap");
+    }
+
+    #[test]
+    fn a_burst_leaves_in_parts_and_only_what_left_is_answered() {
+        let mut outlet = outlet();
+        (1..=5).for_each(|number| assert_eq!(take(&mut outlet, 10, &packet(number, 100)), Ok(Arrival::First)));
+        let mut packets = Packets::default();
+        outlet.release_some(100, 2, &mut packets);
+        assert_eq!((packets.count(), outlet.wake_ns()), (2, Some(100)), "the others stay due");
+        assert_eq!(answered(&mut outlet, 100, 1, 9), Ok(vec![1, 2]));
+        outlet.release_some(100, 0, &mut packets);
+        outlet.release_some(100, 2, &mut packets);
+        assert_eq!(packets.iter().map(|(header, _)| header.first).collect::<Vec<_>>(), [1, 2, 3, 4], "behind what is there");
+        packets.clear();
+        outlet.release_some(100, 2, &mut packets);
+        assert_eq!((packets.count(), outlet.wake_ns()), (1, None));
     }
 
     #[test]

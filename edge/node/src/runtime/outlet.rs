@@ -41,6 +41,8 @@ const HELD_MAX: usize = 1 << 16;
 const PACKETS_REMEMBERED: usize = 1 << 12;
 /// Addresses that may ask.
 const SOURCES_MAX: usize = 1 << 12;
+/// Copies of packets that leave between two looks for requests and answers of replicas, some milliseconds; at least one packet.
+const COPIES_AT_ONCE: usize = 1 << 9;
 /// Publications that wait for their time: a venue has twenty in a second.
 const MARKS_MAX: usize = 1 << 12;
 
@@ -228,6 +230,7 @@ impl MarketDataOutlet {
             inboxes.len()
         );
         let node = OutletNode::new(to, &participants);
+        let packets_at_once = (COPIES_AT_ONCE / participants.len().max(1)).max(1);
         let mut threads = Vec::new();
         if let Some(requests) = options.requests {
             let socket = bind("gateway.requests", requests, Offload::None)?;
@@ -257,7 +260,7 @@ impl MarketDataOutlet {
         });
         let incoming: Vec<Incoming> = incoming.collect();
         let (packets, requests) = (Packets::default(), Vec::new());
-        let leaving = Leaving { node, inboxes, fix, recalls, packets, requests, is_failing: false };
+        let leaving = Leaving { node, packets_at_once, inboxes, fix, recalls, packets, requests, is_failing: false };
         let theirs = Arc::clone(&shared);
         if options.spin {
             threads.push(spawn("feed", move || spin(incoming, leaving, &theirs))?);
@@ -357,6 +360,7 @@ fn recall(options: &OutletOptions) -> Option<RecallSettings> {
 /// Where what is due goes: to participants, strategies and readers by FIX, and requests to the replicas.
 struct Leaving {
     node: OutletNode,
+    packets_at_once: usize,
     inboxes: Vec<Inbox>,
     fix: Option<FeedSink>,
     recalls: Option<Arc<RecallNode>>,
@@ -371,9 +375,11 @@ impl Leaving {
     fn look(&mut self, outlet: &mut Outlet, now_ns: Option<u64>, shared: &Shared) -> Vec<PublicationMark> {
         self.packets.clear();
         let Some(now_ns) = now_ns else { return Vec::new() };
-        outlet.release(now_ns, &mut self.packets);
+        outlet.release_some(now_ns, self.packets_at_once, &mut self.packets);
         self.requests.extend(std::iter::from_fn(|| outlet.request(now_ns)));
-        shared.due_marks(now_ns)
+        // What a publication stands for leaves before it.
+        let left_ns = outlet.wake_ns().map_or(now_ns, |left_ns| now_ns.min(left_ns.saturating_sub(1)));
+        shared.due_marks(left_ns)
     }
 
     /// Whether nothing was found.
@@ -383,7 +389,7 @@ impl Leaving {
 
     /// Sends what was found.
     fn send(&mut self, marks: Vec<PublicationMark>) {
-        let Self { node, inboxes, fix, recalls, packets, requests, is_failing } = self;
+        let Self { node, inboxes, fix, recalls, packets, requests, is_failing, packets_at_once: _ } = self;
         for (replica, request) in requests.drain(..) {
             if let Some(recalls) = recalls {
                 // Where the system does not take it, another replica is asked later.
