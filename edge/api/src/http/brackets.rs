@@ -66,7 +66,8 @@ async fn carry_out_each(app: &App, caller: &Caller, (account, signed): (AccountI
             Some(order) => {
                 answers.extend(results(app, std::mem::take(&mut sent)).await);
                 let commands = charge(Allowance::Requests).and_then(|()| {
-                    let commands = order.bracket(account, &app.venue.catalog_for_commands()?, fresh_client_order_id)?;
+                    let catalog = app.venue.catalog_for_commands()?;
+                    let commands = order.bracket(account, &catalog, fresh_client_order_id)?;
                     charge_exits(app, caller, &commands)?;
                     Ok(commands)
                 });
