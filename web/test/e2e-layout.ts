@@ -80,7 +80,11 @@ export async function layoutSteps(browser: Browser): Promise<void> {
   await at("a panel is resized by pointer, and the next page has its size", SIZES.slice(0, 2), resizesByPointer, { steps: 20 });
   await at("a panel is resized by keyboard, and reset", [...SIZES.slice(0, 2), { width: 768, height: 1024 }], resizesByKeyboard);
   await at(
-    "nothing is cut where panels are as large or small as can be", [...SIZES.slice(0, 2), { width: 768, height: 1024 }], resizesToLimits,
+    "nothing is cut where panels are as large or small as can be", [...SIZES.slice(0, 2), { width: 768, height: 1024 }],
+    async (watched, fake, size) => {
+      await rests(watched.page, await lowBid(watched.page), "0.0200");
+      await resizesToLimits(watched, fake, size);
+    },
     { before: tradeMuch },
   );
   await at("on a phone there is no size to choose", SIZES.slice(2), noSizes);
