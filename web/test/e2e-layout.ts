@@ -437,6 +437,10 @@ async function showsAuction({ page, shoot }: Watched, { venue }: Running, { widt
   await assertFits(page, `an auction at ${width}`, { width });
   market.setPhase("continuous");
   await until("trading goes on", async () => !(await page.locator("#indicative").isVisible()));
+  market.setPhase("halt", "price_band");
+  await until("the page says why trading is halted", async () => (await text(page, "#phase")) === "Halted by the price band: only cancels");
+  market.setPhase("halt");
+  await until("the operator halts it", async () => (await text(page, "#phase")) === "Halted: only cancels");
 }
 
 /** Not from the first moment that something is seen, and not while the market moves on. */

@@ -70,7 +70,12 @@ export class Market {
 
   /** As the ticker says, which follows it. */
   get phase(): Phase {
-    return this.ticker.value?.phase ?? this.units.instrument.phase;
+    return (this.ticker.value ?? this.units.instrument).phase;
+  }
+
+  get isHaltedByBand(): boolean {
+    const { phase, phase_cause } = this.ticker.value ?? this.units.instrument;
+    return phase === "halt" && phase_cause === "price_band";
   }
 
   applyTrades(message: WsTrades): void {

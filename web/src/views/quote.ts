@@ -73,7 +73,7 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
     change.className = `change ${ppm === null || ppm === 0 ? "" : ppm > 0 ? "buy" : "sell"}`;
     const now = market.phase;
     phase.dataset["phase"] = now;
-    setText(phase, PHASES[now] ?? now);
+    setText(phase, market.isHaltedByBand ? t.quote.haltedByBand : PHASES[now] ?? now);
 
     const best = { bid: book.bestBid(), ask: book.bestAsk() };
     setText(bid, best.bid ? showUnits(best.bid.price, priceDecimals) : t.quote.none);

@@ -1,8 +1,8 @@
 // One fake instrument: the book in wire units, its trades, candles, and bots that keep it moving.
 
 import {
-  type Candle, formatUnits, type IndicativeUncross, type Instrument, type Interval, type Level, parseUnits, type Phase, type Side,
-  type Trade,
+  type Candle, formatUnits, type IndicativeUncross, type Instrument, type Interval, type Level, parseUnits, type Phase, type PhaseCause,
+  type Side, type Trade,
 } from "walras";
 import { FakeBook, type FakeOrder, type FakeTrade } from "./matching.ts";
 import { Random } from "../../../sdk/typescript/test/random.ts";
@@ -77,10 +77,10 @@ export class FakeMarket {
     };
   }
 
-  /** From here on orders collect for an auction, or trade again. */
-  setPhase(phase: Phase): void {
-    this.instrument.phase = phase;
-    this.book.collects = phase !== "continuous";
+  /** From here on orders collect for an auction, or trade again, or nothing trades. */
+  setPhase(phase: Phase, cause: PhaseCause = "operator"): void {
+    [this.instrument.phase, this.instrument.phase_cause] = [phase, cause];
+    this.book.collects = phase !== "continuous" && phase !== "halt";
   }
 
   /** What the auction would do now; nothing while none collects. */

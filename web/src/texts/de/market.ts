@@ -15,6 +15,7 @@ export const market: typeof en = {
       halt: "Ausgesetzt: nur Stornos",
       closing_auction: "Schlussauktion: Orders sammeln sich",
     },
+    haltedByBand: "Vom Preisband ausgesetzt: nur Stornos",
     day: "Seit 00:00 UTC, nach der Uhr des Handelsplatzes",
     changeTitle: (day) => `Gegenüber dem Preis des ersten Trades des Tages. ${day}`,
     bestBid: "Geld",

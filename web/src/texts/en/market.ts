@@ -14,6 +14,7 @@ export const market = {
       halt: "Halted: only cancels",
       closing_auction: "Closing auction: orders collect",
     },
+    haltedByBand: "Halted by the price band: only cancels",
     day: "Since 00:00 UTC, by the venue's clock",
     changeTitle: (day: string) => `From the price of the day's first trade. ${day}`,
     bestBid: "Best bid",

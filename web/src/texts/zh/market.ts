@@ -13,6 +13,7 @@ export const market: typeof en = {
       halt: "暂停交易：仅可撤单",
       closing_auction: "收盘集合竞价：收集委托",
     },
+    haltedByBand: "触及价格带，暂停交易：仅可撤单",
     day: "自 00:00 UTC 起，以交易所时钟为准",
     changeTitle: (day) => `相对当日第一笔成交价。${day}`,
     bestBid: "买一价",
