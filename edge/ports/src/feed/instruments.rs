@@ -1,15 +1,10 @@
 //! The list of instruments as its readers are sent it. What it says of an instrument changes where the instrument is defined or changes its
 //! phase, and not with each trade. So the list is made once for all who begin to read it until the next such change.
 
-use std::sync::Arc;
-
 use walras_engine::{Engine, InstrumentView};
 use walras_market_data::{InstrumentFeed, MarketData};
 use walras_types::{InstrumentId, LogIndex, TradingPhase};
 use walras_wire::{PhaseCause, Uncrossed};
-
-use super::Push;
-use super::publication::{Publication, Shared};
 
 /// An instrument in a list of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +39,10 @@ pub struct InstrumentsPush {
 }
 
 impl InstrumentsPush {
-    fn of(snapshot: bool, engine: &Engine, market: &MarketData, instruments: impl Iterator<Item = InstrumentId>) -> Shared {
+    fn of(snapshot: bool, engine: &Engine, market: &MarketData, instruments: impl Iterator<Item = InstrumentId>) -> Self {
         let log_index = engine.last_applied();
         let instruments = instruments.filter_map(|instrument| ListedInstrument::of(engine, market, instrument)).collect();
-        Publication::new(Push::Instruments(Arc::new(Self { snapshot, log_index, instruments })))
+        Self { snapshot, log_index, instruments }
     }
 }
 
@@ -59,18 +54,24 @@ fn changing(feed: &InstrumentFeed) -> Changing {
     (ticker.phase, ticker.phase_cause, ticker.last_uncross)
 }
 
-/// The list, and what its readers have been sent of it.
-#[derive(Debug, Default)]
-pub(super) struct InstrumentList {
+/// The list, and what its readers have been sent of it: snapshots as `S`, which readers share.
+#[derive(Debug)]
+pub(super) struct InstrumentList<S> {
     /// By instrument; `None` of those that were not sent.
     sent: Vec<Option<Changing>>,
     /// Since the last publication, by id.
     changed: Vec<InstrumentId>,
     /// Made for an earlier reader, as long as nothing changed.
-    snapshot: Option<Shared>,
+    snapshot: Option<S>,
 }
 
-impl InstrumentList {
+impl<S> Default for InstrumentList<S> {
+    fn default() -> Self {
+        Self { sent: Vec::new(), changed: Vec::new(), snapshot: None }
+    }
+}
+
+impl<S: Clone> InstrumentList<S> {
     /// Counts what is there as sent.
     pub(super) fn prime(&mut self, market: &MarketData) {
         self.sent.clear();
@@ -92,7 +93,7 @@ impl InstrumentList {
     }
 
     /// Those that were defined or changed since the last publication, if there are any.
-    pub(super) fn publish(&mut self, engine: &Engine, market: &MarketData) -> Option<Shared> {
+    pub(super) fn publish(&mut self, engine: &Engine, market: &MarketData) -> Option<InstrumentsPush> {
         if self.changed.is_empty() {
             return None;
         }
@@ -101,27 +102,30 @@ impl InstrumentList {
     }
 
     /// What a reader begins with: what the readers before it began with, if nothing was published since.
-    pub(super) fn snapshot(&mut self, engine: &Engine, market: &MarketData) -> Shared {
+    pub(super) fn snapshot(&mut self, engine: &Engine, market: &MarketData, share: impl FnOnce(InstrumentsPush) -> S) -> S {
         let all = market.instruments().iter().map(|feed| feed.spec().instrument);
-        Arc::clone(self.snapshot.get_or_insert_with(|| InstrumentsPush::of(true, engine, market, all)))
+        self.snapshot.get_or_insert_with(|| share(InstrumentsPush::of(true, engine, market, all))).clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use walras_types::Side;
 
     use super::*;
     use crate::feed::trial::Trial;
 
+    type List = InstrumentList<Arc<InstrumentsPush>>;
+
     /// Each instrument that a push has, with its phase.
-    fn shown(push: &Shared) -> (bool, Vec<(u32, TradingPhase)>) {
-        let Push::Instruments(list) = push.push() else { panic!("{push:?}") };
+    fn shown(list: &InstrumentsPush) -> (bool, Vec<(u32, TradingPhase)>) {
         let one = |listed: &ListedInstrument| (listed.view.spec.instrument.0, listed.view.phase);
         (list.snapshot, list.instruments.iter().map(one).collect())
     }
 
-    fn publish(list: &mut InstrumentList, trial: &Trial) -> Option<Vec<(u32, TradingPhase)>> {
+    fn publish(list: &mut List, trial: &Trial) -> Option<Vec<(u32, TradingPhase)>> {
         trial.market.instruments().iter().for_each(|feed| list.look(feed));
         list.publish(&trial.engine, &trial.market).map(|push| {
             let (is_snapshot, instruments) = shown(&push);
@@ -132,7 +136,7 @@ mod tests {
 
     #[test]
     fn those_that_are_new_or_changed_are_published_once_and_trades_change_none() {
-        let (mut trial, mut list) = (Trial::collecting(2), InstrumentList::default());
+        let (mut trial, mut list) = (Trial::collecting(2), List::default());
         let pre_open = TradingPhase::PreOpen;
         assert_eq!(publish(&mut list, &trial), Some(vec![(0, pre_open), (1, pre_open)]), "both are new");
         assert_eq!(publish(&mut list, &trial), None);
@@ -150,9 +154,9 @@ mod tests {
 
     #[test]
     fn a_snapshot_is_made_once_for_all_until_something_changes() {
-        let (mut trial, mut list) = (Trial::collecting(1), InstrumentList::default());
+        let (mut trial, mut list) = (Trial::collecting(1), List::default());
         list.prime(&trial.market);
-        let snapshot = |list: &mut InstrumentList, trial: &Trial| list.snapshot(&trial.engine, &trial.market);
+        let snapshot = |list: &mut List, trial: &Trial| list.snapshot(&trial.engine, &trial.market, Arc::new);
         let first = snapshot(&mut list, &trial);
         assert_eq!(shown(&first), (true, vec![(0, TradingPhase::PreOpen)]));
         trial.order(0, 1, Side::Buy, 100);

@@ -240,7 +240,7 @@ pub struct Feed {
     sent_batches: Vec<(LogIndex, u64)>,
     indicatives: Indicatives,
     orders: OrderBooks,
-    list: InstrumentList,
+    list: InstrumentList<Shared>,
     accounts: AccountWatch,
     /// Books whose snapshots the thread that gives pushes out makes by itself.
     known_books: KnownBooks,
@@ -450,7 +450,7 @@ impl Feed {
                 }
                 Publication::new(Push::Orders(Arc::new(push)))
             }),
-            Subscription::Instruments => Some(self.list.snapshot(engine, &derived.market)),
+            Subscription::Instruments => Some(self.list.snapshot(engine, &derived.market, of_list)),
             public => snapshot(public, engine, &derived.market, &mut self.indicatives).map(Publication::new),
         };
         let Some(snapshot) = snapshot else { return };
@@ -493,7 +493,7 @@ impl Feed {
             self.flush_instrument(index, engine, market, time, &mut updates);
         }
         if let Some(changed) = self.list.publish(engine, market) {
-            updates.insert(Subscription::Instruments, changed);
+            updates.insert(Subscription::Instruments, of_list(changed));
         }
         for index in 0..market.batches().len() {
             self.flush_batch(index, engine, market, &mut updates);
@@ -643,6 +643,10 @@ fn depth(engine: &Engine, instrument: InstrumentId, side: Side, levels_max: usiz
     let mut depth = Vec::new();
     engine.depth(instrument, side, levels_max, &mut depth);
     depth.into_iter().map(book_level).collect()
+}
+
+fn of_list(list: InstrumentsPush) -> Shared {
+    Publication::new(Push::Instruments(Arc::new(list)))
 }
 
 /// An instrument at a glance, at `now`.
