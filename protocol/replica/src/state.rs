@@ -331,7 +331,7 @@ mod tests {
             let parts = parts(&bytes);
             (parts[1][7], parts[3][..2].to_vec())
         });
-        assert_eq!(forms, [(6, vec![1, 0]), (7, vec![2, 0])], "market data and reports");
+        assert_eq!(forms, [(6, vec![1, 0]), (8, vec![2, 0])], "market data and reports");
     }
 
     #[test]
