@@ -41,8 +41,10 @@ const HELD_MAX: usize = 1 << 16;
 const PACKETS_REMEMBERED: usize = 1 << 12;
 /// Addresses that may ask.
 const SOURCES_MAX: usize = 1 << 12;
-/// Copies of packets that leave between two looks for requests and answers of replicas, some milliseconds; at least one packet.
+/// Copies of packets that leave between two looks for requests and answers of replicas, some milliseconds; but at least so many packets,
+/// since the kernel takes several to one participant at once.
 const COPIES_AT_ONCE: usize = 1 << 9;
+const PACKETS_AT_ONCE_MIN: usize = 16;
 /// Publications that wait for their time: a venue has twenty in a second.
 const MARKS_MAX: usize = 1 << 12;
 
@@ -230,7 +232,7 @@ impl MarketDataOutlet {
             inboxes.len()
         );
         let node = OutletNode::new(to, &participants);
-        let packets_at_once = (COPIES_AT_ONCE / participants.len().max(1)).max(1);
+        let packets_at_once = (COPIES_AT_ONCE / participants.len().max(1)).max(PACKETS_AT_ONCE_MIN);
         let mut threads = Vec::new();
         if let Some(requests) = options.requests {
             let socket = bind("gateway.requests", requests, Offload::None)?;

@@ -127,11 +127,11 @@ fn a_halt_says_whether_the_price_band_or_the_operator_caused_it() {
         let listed = instruments.iter().find(|row| row["symbol"] == "NARROW").unwrap().clone();
         let [auction, ticker] =
             ["auction", "ticker"].map(|what| market.alice.get(&format!("/v1/instruments/NARROW/{what}")).unwrap());
-        let mut told = socket.next_of("ticker");
-        while told["phase"] != phase {
-            told = socket.next_of("ticker");
+        let mut pushed = socket.next_of("ticker");
+        while pushed["phase"] != phase {
+            pushed = socket.next_of("ticker");
         }
-        for said in [&listed, &auction, &ticker, &told] {
+        for said in [&listed, &auction, &ticker, &pushed] {
             assert_eq!((&said["phase"], &said["phase_cause"]), (&json!(phase), &json!(cause)), "{said}");
         }
     };
