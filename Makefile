@@ -18,7 +18,7 @@ export CARGO_INCREMENTAL ?= 0
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: help setup setup-build demo test fmt clippy built-tests rust-test drawn-test golden-test doc guards sim torture siege \
-	web web-test page-test typescript strategies python python-test python-wheel-full python-clusters bot-test facade-test facade-small bench \
+	web web-test page-test typescript strategies python python-in-place python-test python-wheel-full python-clusters bot-test facade-test facade-small bench \
 	break cases fuzz site fix-clients clean
 
 help: ## list the commands
@@ -54,9 +54,9 @@ guards: ## the map, the layers, the sizes, the words, the documents
 XTASK = $(CARGO) build --quiet --workspace --bin walras-xtask && $(TARGET)/debug/walras-xtask
 
 # The test programs, once for all targets that need them or the programs that they start. Without `--tests` each example would be linked;
-# a test needs one of them.
+# a test needs one of them. Among the libraries is the Python package's.
 built-tests:
-	$(CARGO) build --workspace --example rehearsal
+	$(CARGO) build --workspace --lib --example rehearsal
 	$(CARGO) test --workspace --tests --no-run
 
 # The same drawn cases in every run, so that a failure is the change's and comes again; `make cases` draws others.
@@ -106,21 +106,27 @@ $(PYTHON_VENV)/installed: sdk/python/requirements-test.txt
 	touch $@
 
 python: $(PYTHON_VENV)/installed ## build the Python package's wheel into sdk/python/dist, and test it
-	rm -rf sdk/python/dist
+	rm -rf sdk/python/dist sdk/python/walras/_native.abi3.so $(PYTHON_VENV)/lib/python3*/site-packages/walras.pth
 	cd sdk/python && PATH="$$PWD/.venv/bin:$$PATH" ../../tools/quietly.sh "python: building the wheel (maturin, optimised: minutes the first time)" \
-		maturin build --quiet --release --locked --out dist
+		maturin build --quiet --profile wheel --locked --out dist
 	tools/quietly.sh "python: installing the wheel" \
 		$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall sdk/python/dist/*.whl
 	cd sdk/python && .venv/bin/mypy walras tests tools && .venv/bin/pytest -q
 
+# The package's sources with the extension as the workspace's tests have built it: a wheel would be compiled again, with all that it needs.
+python-in-place: $(PYTHON_VENV)/installed built-tests
+	$(PYTHON_VENV)/bin/pip uninstall --quiet --disable-pip-version-check --yes walras
+	for packages in $(PYTHON_VENV)/lib/python3*/site-packages; do echo "$$PWD/sdk/python" > "$$packages/walras.pth"; done
+	cp $(TARGET)/debug/lib_native.so sdk/python/walras/_native.abi3.so
+
 # Another program for the full wheel than one that is built for it, such as target/debug/walras, and how the extension is built.
 WHEEL_PROGRAM ?=
-WHEEL_PROFILE ?= --release
+WHEEL_PROFILE ?= --profile wheel
 
 # Not part of the tests: the program takes many minutes to build in release.
 python-wheel-full: $(PYTHON_VENV)/installed web ## the Python package's wheel with the venue's program in it, tested: sdk/python/dist-full
 	$(if $(WHEEL_PROGRAM),,$(CARGO) build --release -p walras-node --features strategies)
-	rm -rf sdk/python/dist-full
+	rm -rf sdk/python/dist-full sdk/python/walras/_native.abi3.so
 	mkdir -p sdk/python/walras/_bin
 	install -m 755 $(or $(WHEEL_PROGRAM),$(TARGET)/release/walras) sdk/python/walras/_bin/walras
 	cd sdk/python && trap 'rm -rf walras/_bin' EXIT && PATH="$$PWD/.venv/bin:$$PATH" \
@@ -140,10 +146,10 @@ python-clusters: python $(CLUSTERS_VENV)/installed ## spread a study over Ray an
 	$(CLUSTERS_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall sdk/python/dist/*.whl
 	cd sdk/python && .venv-clusters/bin/pytest -q tests/test_clusters.py
 
-python-test: python # what CI checks of it: style as well
-	cd sdk/python && $(CARGO) fmt --check && $(CARGO) clippy --quiet --release --locked -- -D warnings
+python-test: python-in-place
+	cd sdk/python && .venv/bin/mypy walras tests tools && .venv/bin/pytest -q
 
-bot-test: python web built-tests ## the bot of docs/first-bot.md and the clients of the Python package, against venues of their own
+bot-test: python-in-place web ## the bot of docs/first-bot.md and the clients of the Python package, against venues of their own
 	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" \
 		.venv/bin/pytest -q tests/test_first_bot.py tests/test_client.py tests/test_feed.py tests/test_batch.py \
 		tests/test_doc_programs.py
@@ -221,4 +227,4 @@ site: $(MDBOOK) ## build the documents as a site: target/site/index.html
 clean: ## remove what was built
 	$(CARGO) clean
 	rm -rf web/dist web/node_modules sdk/typescript/{dist,node_modules,LICENSE-*,*.tgz} .walras
-	rm -rf sdk/python/{target,dist,dist-full,walras/_bin,.venv,.venv-clusters}
+	rm -rf sdk/python/{dist,dist-full,walras/_bin,walras/_native.abi3.so,.venv,.venv-clusters}

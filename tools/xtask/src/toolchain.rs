@@ -11,7 +11,6 @@ use crate::tree::Tree;
 const RUST_NAMED: &[(&str, &str)] = &[
     ("README.md", "needs Rust "),
     ("deploy/Containerfile", "library/rust:"),
-    ("sdk/python/Cargo.toml", "rust-version = \""),
     ("sdk/python/README.md", "You need Rust "),
 ];
 
@@ -100,7 +99,6 @@ mod tests {
                 ("web/README.md", "Node 20.19 or newer."),
                 ("sdk/typescript/package.json", "\"node\": \">=20.19\""),
                 ("deploy/Containerfile", "FROM docker.io/library/rust:1.89-bookworm AS build"),
-                ("sdk/python/Cargo.toml", "rust-version = \"1.89\""),
                 ("sdk/python/README.md", "You need Rust 1.89, and"),
             ])
         };
