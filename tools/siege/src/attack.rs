@@ -233,7 +233,7 @@ impl Attack {
 }
 
 /// All of them.
-pub const ATTACKS: [Attack; 87] = [
+pub const ATTACKS: [Attack; 89] = [
     Attack {
         name: "nothing",
         group: Group::Control,
@@ -443,6 +443,8 @@ pub const ATTACKS: [Attack; 87] = [
     many::CRUMBS,
     many::DEAF_HTTP,
     many::DEAF_ENTRY,
+    many::FLOOD_INSTRUMENTS,
+    many::FLOOD_EXITS,
     many::STOLEN,
     many::HUGE,
     ports::IDLE_OPERATOR,

@@ -118,6 +118,8 @@ fn a_venue_survives_attacks_on_all_ports_its_batch_market_and_its_operators_port
         "crumbs",
         "deaf_http",
         "deaf_entry",
+        "flood_instruments",
+        "flood_exits",
         "stolen",
         "huge",
         "idle_operator",

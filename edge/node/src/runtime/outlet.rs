@@ -519,3 +519,75 @@ fn take_answers(node: &RecallNode, shared: &Shared) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use walras_relay::packet::{Header, Kind, PACKET_BYTES_MAX, Packet, PacketWriter};
+    use walras_types::{LogIndex, TimeNs};
+
+    use super::*;
+
+    /// A gateway that has three packets, which are due at 100, and releases two at once.
+    fn with_a_burst() -> (Shared, Leaving) {
+        let (key, mut writer) = (TreeKey::new([1; 32]), PacketWriter::default());
+        let mut outlet = Outlet::new(OutletSettings {
+            tree: 3,
+            trees: Trees::ONE,
+            own_tree: 9,
+            key: key.clone(),
+            packets_remembered: 64,
+            channels_max: 4,
+            hold: HoldSettings { held_max: 8, wait_max_ns: 1_000 },
+            packet_bytes: PACKET_BYTES_MAX,
+            rewind_bytes_max: 1 << 16,
+            rewind_total_bytes_max: 1 << 16,
+            recall: None,
+        });
+        for number in 1..=3 {
+            let (kind, sent_ns, release_ns, mut bytes) = (Kind::Data, 1, 100, Vec::new());
+            assert!(writer.push(b"one"));
+            let header = Header { kind, count: 1, channel: 5, tree: 3, packet: number, first: number, sent_ns, release_ns };
+            writer.finish(&header, &key, &mut bytes);
+            assert_eq!(outlet.packet(10, &Packet::decode(&bytes, &key).unwrap()), Ok(Arrival::First));
+        }
+        let shared = Shared {
+            outlet: Mutex::new(outlet),
+            marks: Mutex::default(),
+            came: Condvar::new(),
+            has_come: AtomicBool::new(false),
+            clock: ReleaseClock::System(Clock::system()),
+            is_over: AtomicBool::new(false),
+        };
+        let socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), WAIT, Offload::None).unwrap();
+        let leaving = Leaving {
+            node: OutletNode::new(socket, &[]),
+            packets_at_once: 2,
+            inboxes: Vec::new(),
+            fix: None,
+            recalls: None,
+            packets: Packets::default(),
+            requests: Vec::new(),
+            is_failing: false,
+        };
+        (shared, leaving)
+    }
+
+    #[test]
+    fn a_burst_leaves_in_parts() {
+        let (shared, mut leaving) = with_a_burst();
+        let parts = [99, 100, 100, 100].map(|now_ns| {
+            leaving.look(&mut shared.lock(), Some(now_ns), &shared);
+            leaving.packets.count()
+        });
+        assert_eq!(parts, [0, 2, 1, 0]);
+    }
+
+    #[test]
+    fn a_publication_waits_for_the_last_part_of_what_it_stands_for() {
+        let (shared, mut leaving) = with_a_burst();
+        let mark = |release_ns| PublicationMark { log_index: LogIndex(1), time: TimeNs(1), release_ns };
+        shared.marks().extend([99, 100, 120, 200].map(mark));
+        let parts = [150; 3].map(|now_ns| leaving.look(&mut shared.lock(), Some(now_ns), &shared));
+        assert_eq!(parts, [vec![mark(99)], vec![mark(100), mark(120)], Vec::new()]);
+    }
+}

@@ -1,5 +1,6 @@
 //! Attacks on several ports at a time, and on those of REST, WebSocket and order entry.
 
+use serde_json::json;
 use walras_client::headers;
 use walras_gateway::{AuthFields, ClientKey, Request};
 
@@ -115,6 +116,39 @@ pub(super) const DEAF_ENTRY: Attack = Attack {
     shots: |aim| {
         let (address, participant) = (aim.orders.to_owned(), Box::new(aim.participant.clone()));
         vec![Shots::Deaf { address, participant, sessions: aim.of(8) }]
+    },
+};
+
+pub(super) const FLOOD_INSTRUMENTS: Attack = Attack {
+    name: "flood_instruments",
+    group: Group::Flood,
+    about: "16,000 messages a second over 1,000 WebSockets that subscribe to the list of instruments and unsubscribe again, as many as \
+            the 8 addresses may send",
+    needs: Needs::Nothing,
+    shots: |_| Vec::new(),
+    plans: |field| {
+        let message = |op: &str| frame(1, format!(r#"{{"op":"{op}","channel":"instruments"}}"#).as_bytes());
+        let both = [message("subscribe"), message("unsubscribe")].concat();
+        vec![talk(field.http, field.of(1_000), upgrade(), in_turn(vec![both]), field.rate(8_000))]
+    },
+};
+
+pub(super) const FLOOD_EXITS: Attack = Attack {
+    name: "flood_exits",
+    group: Group::Flood,
+    about: "64 requests of one key at once, and then 17 a second, of 20 orders with two exits each: 1,020 commands a second",
+    needs: Needs::Nothing,
+    shots: |_| Vec::new(),
+    plans: |field| {
+        let order = json!({
+            "op": "order", "instrument": "BTC-USD", "side": "buy", "type": "limit", "size": "0.001", "price": "29000",
+            "time_in_force": "ioc", "take_profit": {"trigger": "31000"}, "stop_loss": {"trigger": "28000"},
+        });
+        let (key, body) = (field.key.clone(), json!({"commands": vec![order; 20]}).to_string());
+        let message = move || request("POST", "/v1/orders/batch", &body, Some(&key));
+        let count = field.of(64);
+        let openings = (0..count).map(|_| message()).collect();
+        vec![Plan { openings, ..talk(field.http, count, Vec::new(), Box::new(message), field.rate(17)) }]
     },
 };
 
