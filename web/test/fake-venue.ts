@@ -6,7 +6,6 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { WebSocketServer } from "ws";
-import type { OrderRequest } from "walras";
 import { DEMO_KEY_ID, DEMO_SECRET, ED_KEY_ID, ED_SECRET, verify } from "./fake/auth.ts";
 import { FakeReject } from "./fake/matching.ts";
 import { Session } from "./fake/session.ts";
@@ -88,13 +87,9 @@ async function answer(venue: FakeVenue, request: IncomingMessage, response: Serv
 
 async function api(venue: FakeVenue, request: IncomingMessage, path: string): Promise<object> {
   const header = (name: string): string => String(request.headers[name] ?? "");
-  const account = (body = ""): number => verify({
+  const account = (): number => verify({
     key: header("walras-key"), timestamp: header("walras-timestamp"), nonce: header("walras-nonce"), signature: header("walras-signature"),
-  }, request.method ?? "", path, body, venue.acceptsTimestampsFromNs);
-  if (path === "/v1/orders" && request.method === "POST") {
-    const body = await bodyOf(request);
-    return venue.bracket(account(body), JSON.parse(body) as OrderRequest);
-  }
+  }, request.method ?? "", path, "", venue.acceptsTimestampsFromNs);
   const one = /^\/v1\/orders\/([^/?]+)\/(\d+)\?by=order_id$/.exec(path);
   if (one) return venue.orderState(account(), venue.market(one[1] ?? ""), one[2] ?? "");
   if (path === "/v1/batches" && !venue.hasBatches) return { batches: [] };

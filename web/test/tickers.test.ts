@@ -12,7 +12,7 @@ const ofFirst = (count: number): Subscription[] => Array.from({ length: count },
 
 function started(): Tickers {
   const tickers = new Tickers();
-  tickers.start(instruments);
+  tickers.list(instruments);
   return tickers;
 }
 
@@ -40,7 +40,7 @@ test("what the user wants is followed, however many others there are, and never 
 
 test("a venue of few markets has all of them followed at once", () => {
   const tickers = new Tickers();
-  tickers.start(instruments.slice(0, 3));
+  tickers.list(instruments.slice(0, 3));
   assert.deepEqual(tickers.follow([]), { begin: ofFirst(3), end: [] });
   assert.deepEqual(tickers.follow([symbolOf(2)]), { begin: [], end: [] });
 });

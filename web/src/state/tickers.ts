@@ -17,7 +17,8 @@ export class Tickers {
   /** The last prices of markets that were followed, as they were left. */
   readonly #seen = new Map<string, string>();
 
-  start(instruments: Instrument[]): void {
+  /** What the venue has. `follow` begins with what is new. */
+  list(instruments: Instrument[]): void {
     this.#instruments = instruments;
   }
 

@@ -4,7 +4,7 @@
 import {
   type Asset, type Client, type ExitRequest, type Fill, type Instrument, type Interval, type Key, KeyError, type OrderAnswer,
   type OrderRequest, type OrderState, pathSymbol, type Refused, type Status, type Stream, type StreamMessage, type StreamState,
-  type Subscription, type WsBook,
+  type Subscription, type WsBook, type WsInstruments,
 } from "walras";
 import { client } from "../api/client.ts";
 import { favourites } from "../base/settings.ts";
@@ -24,8 +24,10 @@ import { Tickers } from "./tickers.ts";
 
 const POSITIONS_EVERY_MS = 1_000;
 const CLOSED_EVERY_MS = 1_000;
+const ASSETS_EVERY_MS = 1_000;
 /** The venue's largest page. */
 const PAGE_ROWS = 1_000;
+const INSTRUMENTS: Subscription = { channel: "instruments" };
 
 export class Venue {
   readonly connection = new Signal<{ state: StreamState; retryInMs: number }>({ state: "connecting", retryInMs: 0 });
@@ -47,6 +49,7 @@ export class Venue {
   /** Loads the venue's records of orders that have ended since. Where that fails, the next end of an order asks again. */
   readonly #refreshClosed = atMostEvery(CLOSED_EVERY_MS, () => void this.account.pastOrders.catchUp().catch(() => {}));
   readonly #refreshPositions = atMostEvery(POSITIONS_EVERY_MS, () => void this.#loadPositions());
+  readonly #refreshAssets = atMostEvery(ASSETS_EVERY_MS, () => void this.#loadAssets());
 
   constructor() {
     this.stream = client.stream({
@@ -63,17 +66,16 @@ export class Venue {
     this.notice.value = notice;
   }
 
-  /** Loads what does not change, then connects. Throws when the venue is not there. */
+  /** Loads what the page begins with, then connects. Throws when the venue is not there. */
   async start(preferred: string | null): Promise<void> {
     const [assets, instruments, batches] = await Promise.all([client.assets(), client.instruments(), client.batches()]);
     this.#assets = assets;
     this.desk.start(batches, assets);
-    this.instruments.value = instruments;
-    this.tickers.start(instruments);
-    this.#followTickers();
+    this.#list(instruments);
     favourites.watch(() => this.#followTickers());
     alerts.watch(() => this.#followTickers());
     this.stream.follow({ channel: "status" });
+    this.stream.follow(INSTRUMENTS);
     void this.stream.open();
     void this.network.lookOnce();
     const first = instruments.find((instrument) => pathSymbol(instrument.symbol) === preferred) ?? instruments[0];
@@ -134,18 +136,22 @@ export class Venue {
   /** Sends an order, with its exits where it has any. */
   async enter(symbol: string, order: OrderRequest): Promise<OrderAnswer> {
     const { take_profit: profit, stop_loss: loss, ...entry } = order;
-    const own = this.#own;
-    if (own === null || !(profit || loss)) return this.stream.submit(entry);
     const named = (exit: ExitRequest): ExitRequest => ({ ...exit, client_order_id: freshClientOrderId() });
     const exits = { ...(profit && { take_profit: named(profit) }), ...(loss && { stop_loss: named(loss) }) };
     this.account.expectExits(symbol, order.client_order_id ?? "", Object.values(exits).map(({ client_order_id }) => client_order_id ?? ""));
-    return own.submit({ ...entry, ...exits });
+    return this.stream.submit({ ...entry, ...exits });
   }
 
   /** All that the venue knows of one of the account's orders. */
   async order(symbol: string, orderId: string): Promise<OrderState> {
     if (this.#own === null) throw new Error(t.orderDetail.needsKey);
     return this.#own.order(pathSymbol(symbol), orderId, { by: "order_id" });
+  }
+
+  #list(instruments: Instrument[]): void {
+    this.tickers.list(instruments);
+    this.#followTickers();
+    this.instruments.value = instruments;
   }
 
   /** Those of the open market and of markets that the user wants to see or to hear of come first. */
@@ -194,6 +200,28 @@ export class Venue {
     }
   }
 
+  /** Then the list of instruments comes again, with those whose assets were not known. */
+  async #loadAssets(): Promise<void> {
+    // Where that fails, what comes asks again.
+    this.#assets = await client.assets().catch(() => this.#assets);
+    this.stream.renew(INSTRUMENTS);
+  }
+
+  /** An instrument is listed once its assets are known: amounts are read and written by their decimals. */
+  #applyInstruments(message: WsInstruments): void {
+    const assets = new Set(this.#assets.map(({ symbol }) => symbol));
+    const readable = message.instruments.filter(({ base, quote }) => assets.has(base) && assets.has(quote));
+    if (readable.length < message.instruments.length) this.#refreshAssets();
+    // The channel has no last prices.
+    const before = new Map(this.instruments.value.map((each) => [each.symbol, each]));
+    const after = new Map(message.kind === "snapshot" ? [] : before);
+    for (const each of readable) after.set(each.symbol, { ...each, last_price: before.get(each.symbol)?.last_price ?? null });
+    const instruments = [...after.values()];
+    this.#list(instruments);
+    const [first] = instruments;
+    if (this.market.value === null && first) this.choose(first.symbol);
+  }
+
   /** After a gap, or where the copy is not the venue's book, a new snapshot is needed. */
   #applyBook(market: Market, message: WsBook): void {
     try {
@@ -211,6 +239,9 @@ export class Venue {
         this.status.value = message;
         this.fair.isKnown = true;
         if (this.fair.isOn.value !== message.fair_access) this.fair.isOn.value = message.fair_access;
+        return;
+      case "instruments":
+        this.#applyInstruments(message);
         return;
       case "account": {
         if (message.kind === "snapshot") this.#onSignedIn();

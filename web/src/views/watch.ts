@@ -49,8 +49,12 @@ export function watchView(venue: Venue, openMarkets: () => void): void {
     return { instrument, button, price, change };
   };
   const listStarred = (): void => {
-    entries = favourites.value.flatMap((symbol) => venue.instrument(symbol) ?? []).map(make);
-    list.replaceChildren(...entries.map(({ button }) => h("li", {}, button)));
+    const starred = favourites.value.flatMap((symbol) => venue.instrument(symbol) ?? []);
+    // A phase that changes takes the focus from no button.
+    if (starred.length !== entries.length || starred.some(({ symbol }, index) => symbol !== entries[index]?.instrument.symbol)) {
+      entries = starred.map(make);
+      list.replaceChildren(...entries.map(({ button }) => h("li", {}, button)));
+    }
     list.hidden = entries.length === 0;
     // Until the venue has said what it trades, nothing is known of what is starred.
     empty.hidden = entries.length > 0 || venue.instruments.value.length === 0;

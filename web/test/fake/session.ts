@@ -25,6 +25,8 @@ export class Session {
   readonly #candles = new Map<FakeMarket, Set<Interval>>();
   /** As they were last sent. */
   readonly #tickers = new Map<FakeMarket, string>();
+  /** Each instrument as it was last sent; `null` while nothing was asked for. */
+  #instruments: Map<FakeMarket, string> | null = null;
   #batch = false;
   readonly #demands = new Map<string, [sell: string, buy: string]>();
   #status = false;
@@ -68,6 +70,7 @@ export class Session {
     for (const [market, sent] of this.#tickers) {
       if (sent !== JSON.stringify(market.ticker())) this.#sendTicker(market);
     }
+    if (this.#instruments) this.#publishInstruments(this.#instruments, "update");
     if (this.#privateNews.length > 0 && this.#account !== null) {
       const news = this.#privateNews.splice(0);
       this.#send({
@@ -92,6 +95,19 @@ export class Session {
 
   publishStatus(): void {
     if (this.#status) this.#send({ type: "status", ...this.#venue.status() });
+  }
+
+  #publishInstruments(sent: Map<FakeMarket, string>, kind: string): void {
+    const instruments = this.#venue.markets.flatMap((market) => {
+      const { last_price: _, ...listed } = market.instrument;
+      const text = JSON.stringify(listed);
+      if (sent.get(market) === text) return [];
+      sent.set(market, text);
+      return [listed];
+    });
+    if (kind === "snapshot" || instruments.length > 0) {
+      this.#send({ type: "instruments", kind, log_index: String(this.#venue.logIndex), instruments });
+    }
   }
 
   #publishBook(market: FakeMarket, feed: BookFeed): void {
@@ -150,10 +166,9 @@ export class Session {
     if (this.#account === null) {
       throw new FakeReject(102, "Unauthenticated", "No valid key and signature: sign the request as the API documents.");
     }
+    if (message.op === "order") return this.#venue.bracket(this.#account, message as unknown as OrderRequest);
     const market = this.#venue.market(message["instrument"]);
     switch (message.op) {
-      case "order":
-        return this.#venue.order(this.#account, market, message as unknown as OrderRequest);
       case "cancel":
         return this.#venue.cancel(this.#account, market, message["client_order_id"] ?? "");
       case "amend":
@@ -173,6 +188,7 @@ export class Session {
       this.#status = true;
       return this.publishStatus();
     }
+    if (message["channel"] === "instruments") return this.#publishInstruments(this.#instruments = new Map(), "snapshot");
     if (message["channel"] === "batch" || message["channel"] === "demand") return this.#subscribeBatch(message);
     const market = this.#venue.market(message["instrument"]);
     const instrument = market.instrument.symbol;
