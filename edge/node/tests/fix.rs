@@ -299,6 +299,8 @@ fn market_data_is_what_the_venue_publishes_and_begins_again_after_a_restart() {
     assert!(asked.contains("\u{1}35=j\u{1}") && asked.contains("takes V, c, e, g and x"), "{asked}");
     let listed = raw_session(&node, &key, &[("x", "320=all|559=4|")]);
     assert!(listed.contains("\u{1}35=y\u{1}") && listed.contains("tick 0.25, lot 0.0001"), "{listed}");
+    let status = raw_session(&node, &key, &[("e", "324=phase|55=BTC/USD|263=0|")]);
+    assert!(status.contains("\u{1}326=17\u{1}") && status.contains("\u{1}58=continuous, by the operator\u{1}"), "{status}");
     // Single orders, by the numbers that they have over HTTP.
     let by_order = raw_session(&node, &key, &[("V", "262=o|263=0|264=0|266=N|267=1|269=0|146=1|55=BTC/USD|")]);
     let orders = Client::new(&format!("http://{}", node.address()), None).get("/v1/instruments/BTC-USD/book/orders").unwrap();

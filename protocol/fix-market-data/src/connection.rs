@@ -382,7 +382,7 @@ fn say(
         }
         (Asked::Status(id, _), Some(listed), _) => {
             let day = market.day.now.as_ref()?;
-            let is_news = is_whole || market.day.before.is_none_or(|before| before.phase != day.phase);
+            let is_news = is_whole || market.day.has_new_phase();
             is_news.then(|| Said::of("f", security_status(id, day, listed, version, day_ns)))
         }
         (Asked::Status(id, _), None, Some((asset, symbol))) => {
@@ -394,7 +394,7 @@ fn say(
         }
         (Asked::Phases(id, _), Some(listed), _) => {
             let day = market.day.now.as_ref()?;
-            let is_news = is_whole || market.day.before.is_none_or(|before| before.phase != day.phase);
+            let is_news = is_whole || market.day.has_new_phase();
             is_news.then(|| Said::of("h", session_status(id, day, listed, version)))
         }
         (Asked::Phases(..), None, Some(_)) | (Asked::Data(_) | Asked::Status(..) | Asked::Phases(..), None, None) => None,

@@ -273,6 +273,12 @@ impl Days {
         }
     }
 
+    /// Whether the last piece changed the phase or its cause.
+    pub(crate) fn has_new_phase(&self) -> bool {
+        let of = |day: &Day| (day.phase, day.phase_cause);
+        self.before.as_ref().map(of) != self.now.as_ref().map(of)
+    }
+
     pub(crate) fn forget(&mut self) {
         self.is_known = false;
     }

@@ -3,6 +3,7 @@
 use walras_feed::message::BatchCleared;
 use walras_market_data::{BookLevel, PublicOrder, PublicTrade};
 use walras_types::{BatchMarketId, BatchPhase, InstrumentId, PriceTicks, SizeLots, TimeNs, TradingPhase};
+use walras_wire::PhaseCause;
 
 /// A part of the venue's market data that somebody reads here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +92,8 @@ pub struct Day {
     pub instrument: InstrumentId,
     /// Its phase.
     pub phase: TradingPhase,
+    /// Why it is in this phase; `None` where that is not known any more.
+    pub phase_cause: Option<PhaseCause>,
     /// Price of the last trade.
     pub last: Option<PriceTicks>,
     /// Price of the day's first trade; `None` before it, and where not all trades of the day are known.

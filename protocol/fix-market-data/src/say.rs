@@ -5,6 +5,7 @@ use walras_fix::{Body, Version};
 use walras_fix_orders::{Catalog, Listed};
 use walras_market_data::{OrderChangeKind, PublicOrder};
 use walras_types::{Allocation, BatchPhase, FeeSchedule, InstrumentSpec, PriceTicks, Side, SizeLots, TradeId, TradingPhase};
+use walras_wire::PhaseCause;
 
 use crate::market::{Action, Block, Book, Market, action_of};
 use crate::orders::Orders;
@@ -391,6 +392,25 @@ const fn name(phase: TradingPhase) -> &'static str {
     }
 }
 
+/// A phase and its cause, in words.
+fn phase_text(day: &Day) -> String {
+    let name = name(day.phase);
+    match day.phase_cause {
+        Some(PhaseCause::Operator) => format!("{name}, by the operator"),
+        Some(PhaseCause::PriceBand) => format!("{name}, by the price band"),
+        None => name.to_owned(),
+    }
+}
+
+/// SecurityTradingEvent(1174) of a phase's cause, where FIX has a value for it.
+const fn trading_event(cause: PhaseCause) -> Option<&'static str> {
+    match cause {
+        // Price volatility interruption.
+        PhaseCause::PriceBand => Some("3"),
+        PhaseCause::Operator => None,
+    }
+}
+
 /// SecurityStatus(f).
 pub(crate) fn security_status(id: &str, day: &Day, listed: &Listed, version: Version, now_ns: u64) -> Body {
     let price = |price: PriceTicks| listed.scale.price(price).to_string();
@@ -400,6 +420,9 @@ pub(crate) fn security_status(id: &str, day: &Day, listed: &Listed, version: Ver
         body.text(tags::TRADING_SESSION_SUB_ID, part_of_day(day.phase));
     }
     body.text(tags::SECURITY_TRADING_STATUS, trading_status(day.phase, version));
+    if let Some(event) = day.phase_cause.and_then(trading_event).filter(|_| version >= Version::Fix50Sp1) {
+        body.text(tags::SECURITY_TRADING_EVENT, event);
+    }
     if let (Some(high), Some(low)) = (day.high, day.low) {
         body.text(tags::HIGH_PX, &price(high)).text(tags::LOW_PX, &price(low));
     }
@@ -408,7 +431,7 @@ pub(crate) fn security_status(id: &str, day: &Day, listed: &Listed, version: Ver
     }
     body.time(tags::TRANSACT_TIME, now_ns, version);
     if version >= Version::Fix43 {
-        body.text(tags::TEXT, name(day.phase));
+        body.text(tags::TEXT, &phase_text(day));
     }
     body
 }
@@ -463,7 +486,7 @@ pub(crate) fn session_status(id: &str, day: &Day, listed: &Listed, version: Vers
         TradingPhase::PreOpen | TradingPhase::OpeningAuction => "4",
         TradingPhase::ClosingAuction => "5",
     };
-    body.text(tags::TRAD_SES_STATUS, status).text(tags::TEXT, name(day.phase));
+    body.text(tags::TRAD_SES_STATUS, status).text(tags::TEXT, &phase_text(day));
     if is_numbered {
         body.text(tags::SYMBOL, listed.spec.symbol.as_str());
     }

@@ -46,6 +46,7 @@ pub(crate) const TRADING_SESSION_SUB_ID: i32 = 625;
 pub(crate) const LAST_FRAGMENT: i32 = 893;
 pub(crate) const MIN_PRICE_INCREMENT: i32 = 969;
 pub(crate) const MD_BOOK_TYPE: i32 = 1021;
+pub(crate) const SECURITY_TRADING_EVENT: i32 = 1174;
 pub(crate) const AGGRESSOR_SIDE: i32 = 2446;
 /// Ours: which update the market's copy is of, the index of an entry of the venue's log.
 pub(crate) const UPDATE: i32 = 5083;

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_feed::book::{Book, Level, MarketState};
 use walras_feed::channel::{ChannelId, Trees, View};
-use walras_feed::message::{AuctionIndicated, Head, Message, Place};
+use walras_feed::message::{AuctionIndicated, Head, Message, PhaseChanged, Place};
 use walras_feed::reader::MarketReader;
 use walras_market_data::{BookLevel, PublicTrade};
 use walras_relay::packet::Packet;
 use walras_relay::reader::ReaderSettings;
 use walras_types::{InstrumentId, PriceTicks, Side, TimeNs, TradingPhase};
+use walras_wire::PhaseCause;
 
 use super::OwnedPiece;
 use super::tape::{Figures, Tape};
@@ -18,13 +19,16 @@ use crate::piece::{Auction, Day, Need};
 /// Changes that wait for a publication. A venue publishes long before there are so many.
 const WAITING_MAX: usize = 1 << 18;
 
+/// The phase of an instrument whose copy says none.
+const CLOSED: PhaseChanged = PhaseChanged { phase: TradingPhase::Closed, cause: PhaseCause::Operator };
+
 /// Something that an entry of the log changed.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Level(Side, BookLevel),
     Trade(PublicTrade),
     Auction(Option<Auction>),
-    Phase(TradingPhase),
+    Phase(PhaseChanged),
 }
 
 impl Change {
@@ -42,7 +46,7 @@ impl Change {
                 taker_side: m.taker_side,
             }),
             Message::AuctionIndicated(m) => Self::Auction(auction(m)),
-            Message::PhaseChanged(m) => Self::Phase(m.phase),
+            Message::PhaseChanged(m) => Self::Phase(*m),
             _ => return None,
         })
     }
@@ -74,7 +78,7 @@ pub(super) struct Instrument {
     tape: Tape,
     /// As given out: the last entry, the phase, the auction, the day.
     log_index: u64,
-    phase: TradingPhase,
+    phase: PhaseChanged,
     auction: Option<Auction>,
     day: Option<Day>,
 }
@@ -92,7 +96,7 @@ impl Instrument {
             ended: 0,
             tape: Tape::default(),
             log_index: 0,
-            phase: TradingPhase::Closed,
+            phase: CLOSED,
             auction: None,
             day: None,
         }
@@ -185,7 +189,7 @@ impl Instrument {
     fn give_all(&mut self, log_ns: u64, pieces: &mut VecDeque<OwnedPiece>) {
         self.is_known = true;
         let market = self.reader.book().map(Book::market);
-        self.phase = market.and_then(|market| market.phase).map_or(TradingPhase::Closed, |phase| phase.phase);
+        self.phase = market.and_then(|market| market.phase).unwrap_or(CLOSED);
         // What the copy has is given with it; trades it has not.
         self.waiting.retain(|(_, change)| !matches!(change, Change::Phase(_)));
         for need in self.needs.clone() {
@@ -269,12 +273,15 @@ impl Instrument {
     }
 
     fn day_at(&self, log_ns: u64) -> Day {
-        let (instrument, phase, last) = (self.id, self.phase, self.tape.price());
+        let (instrument, last, PhaseChanged { phase, cause }) = (self.id, self.tape.price(), self.phase);
+        let phase_cause = Some(cause);
         match self.tape.figures(log_ns) {
             Some(Figures { open, high, low, previous_close, volume }) => {
-                Day { instrument, phase, last, open, high, low, previous_close, volume: Some(volume) }
+                Day { instrument, phase, phase_cause, last, open, high, low, previous_close, volume: Some(volume) }
             }
-            None => Day { instrument, phase, last, open: None, high: None, low: None, previous_close: None, volume: None },
+            None => {
+                Day { instrument, phase, phase_cause, last, open: None, high: None, low: None, previous_close: None, volume: None }
+            }
         }
     }
 }

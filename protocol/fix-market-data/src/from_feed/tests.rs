@@ -17,8 +17,8 @@ use walras_types::{
 };
 use walras_wire::{
     AccountCommand, AssetSpec, BatchAssetAdded, BatchEvent, BatchIntervalChanged, BatchMarketEvent, BatchMarketSpec,
-    BatchPhaseChanged, BlockCleared, CancelOrder, Command, Event, InstrumentCommand, NewOrder, OrderCommand, SetTradingPhase,
-    Transfer, VenueCommand,
+    BatchPhaseChanged, BlockCleared, CancelOrder, Command, Event, InstrumentCommand, NewOrder, OrderCommand, PhaseCause,
+    SetTradingPhase, Transfer, VenueCommand,
 };
 
 use super::*;
@@ -288,6 +288,7 @@ impl Venue {
         Day {
             instrument: InstrumentId(id),
             phase: ticker.phase,
+            phase_cause: ticker.phase_cause,
             last: ticker.last,
             open: day.map(|day| day.open),
             high: day.map(|day| day.high),
@@ -572,6 +573,36 @@ fn one_that_begins_late_leaves_out_figures_until_the_next_day() {
     feed.want(now_ns + IDLE_NS, Need::Book(id), false);
     feed.on_time(now_ns + 2 * IDLE_NS, now_ns);
     assert_eq!(feed.channels(), Some(BTreeSet::new()));
+}
+
+#[test]
+fn updates_and_snapshots_say_that_the_price_band_caused_a_halt() {
+    let (mut venue, mut early, mut late) = (Venue::new(), from_feed(), from_feed());
+    let rotate = |venue: &mut Venue, feed: &mut FromFeed| {
+        for _ in 0..4 {
+            venue.now_ns += 100 * MS;
+            venue.rotate();
+            venue.deliver(feed, |_| true);
+        }
+    };
+    let said = |feed: &mut FromFeed| {
+        let mut given = Given::new();
+        take_all(feed, &mut given);
+        given.market(0).day.now.map(|day| (day.phase, day.phase_cause))
+    };
+    early.want(0, Need::Day(InstrumentId(0)), true);
+    rotate(&mut venue, &mut early);
+    assert_eq!(said(&mut early), Some((TradingPhase::Continuous, Some(PhaseCause::Operator))));
+    for (order, side, price) in [(1, Side::Sell, 190), (2, Side::Buy, 190), (3, Side::Sell, 300), (4, Side::Buy, 300)] {
+        venue.order(0, order, side, price, 1);
+    }
+    venue.deliver(&mut early, |_| true);
+    early.published(venue.now_ns, venue.log_index, venue.now_ns);
+    let halted = Some((TradingPhase::Halt, Some(PhaseCause::PriceBand)));
+    assert_eq!(said(&mut early), halted);
+    late.want(0, Need::Day(InstrumentId(0)), true);
+    rotate(&mut venue, &mut late);
+    assert_eq!(said(&mut late), halted);
 }
 
 #[test]

@@ -291,6 +291,43 @@ fn securities_and_their_phases_are_told() {
     }
 }
 
+#[test]
+fn a_halt_says_whether_the_price_band_or_the_operator_caused_it() {
+    for version in ["FIX.4.2", "FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"] {
+        let mut world = World::new(1);
+        let mut client = world.connect(1, version);
+        assert_eq!(world.hear(&mut client)[0].get(35), Some("A"));
+        let said = |message: &Received| [35, 326, 340, 1174, 58].map(|tag| message.get(tag).map(str::to_owned));
+        let expected = |status, session, event: Option<&str>, text| {
+            let event = event.filter(|_| ["FIX.5.0SP1", "FIX.5.0SP2"].contains(&version));
+            // FIX 4.2 has no Text in f.
+            let text_of_status = Some(text).filter(|_| version != "FIX.4.2");
+            let of_status = [Some("f"), Some(status), None, event, text_of_status];
+            let of_session = [Some("h"), None, Some(session), None, Some(text)];
+            [of_status, of_session].map(|fields| fields.map(|field| field.map(str::to_owned)))
+        };
+        let first = ["e", "g"].map(|kind| {
+            let body = if kind == "e" { "324=s|55=BTC0/USD|263=1|" } else { "335=g|263=1|" };
+            said(&one(&mut world, &mut client, kind, body))
+        });
+        assert_eq!(first, expected("17", "2", None, "continuous, by the operator"), "{version}");
+        for (id, side, price) in [(1, Side::Sell, 190), (2, Side::Buy, 190), (3, Side::Sell, 300), (4, Side::Buy, 300)] {
+            world.order(0, id, side, price, 1);
+        }
+        world.publish(0, false);
+        let halted = expected("2", "1", Some("3"), "halt, by the price band");
+        assert_eq!(world.hear(&mut client).iter().map(said).collect::<Vec<_>>(), halted, "{version}");
+        let later = one(&mut world, &mut client, "e", "324=later|55=BTC0/USD|263=0|");
+        assert_eq!(said(&later), halted[0], "{version}: as long as the halt lasts");
+        // Both changes are in one publication.
+        world.phase(0, TradingPhase::Continuous);
+        world.phase(0, TradingPhase::Halt);
+        world.publish(0, false);
+        let halted = expected("2", "1", None, "halt, by the operator");
+        assert_eq!(world.hear(&mut client).iter().map(said).collect::<Vec<_>>(), halted, "{version}");
+    }
+}
+
 /// FIX 4.2 has no SecurityListRequest(x).
 #[test]
 fn securities_of_fix_4_2_come_as_definitions() {

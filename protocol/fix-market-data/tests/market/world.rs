@@ -20,8 +20,8 @@ use walras_types::{
     SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountCommand, AmendOrder, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, NewOrder, OrderCommand, OrderEvent,
-    SetTradingPhase, Transfer, VenueCommand,
+    AccountCommand, AmendOrder, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, InstrumentEvent, NewOrder, OrderCommand,
+    OrderEvent, PhaseCause, SetTradingPhase, Transfer, VenueCommand,
 };
 
 /// The begin of 2026.
@@ -75,6 +75,8 @@ pub(crate) struct World {
     log_index: u64,
     subscribed: BTreeMap<Need, bool>,
     trades: BTreeMap<InstrumentId, Vec<PublicTrade>>,
+    /// Why each instrument is in its phase.
+    phase_causes: BTreeMap<InstrumentId, PhaseCause>,
     /// What was published of each book last.
     published: BTreeMap<InstrumentId, [BTreeMap<i64, BookLevel>; 2]>,
     pub(crate) is_throttled: bool,
@@ -107,6 +109,7 @@ impl World {
             log_index: 0,
             subscribed: BTreeMap::new(),
             trades: BTreeMap::new(),
+            phase_causes: BTreeMap::new(),
             published: BTreeMap::new(),
             is_throttled: false,
             previous_close: None,
@@ -170,6 +173,9 @@ impl World {
                 };
                 self.trades.entry(trade.instrument).or_default().push(trade_of);
             }
+            if let Event::Instrument(InstrumentEvent::PhaseChanged(changed)) = event {
+                self.phase_causes.insert(changed.instrument, changed.cause);
+            }
         }
         events
     }
@@ -232,6 +238,7 @@ impl World {
         Day {
             instrument,
             phase: self.engine.instrument(instrument).unwrap().phase,
+            phase_cause: self.phase_causes.get(&instrument).copied(),
             last: prices().next_back(),
             open: prices().next(),
             high: prices().max(),

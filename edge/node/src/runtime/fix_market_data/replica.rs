@@ -167,6 +167,7 @@ fn release(server: &mut MarketDataServer, catalog: &Catalog, push: &Push) {
         Push::Ticker(ticker) => server.on_piece(&Piece::Day(Day {
             instrument: ticker.instrument,
             phase: ticker.phase,
+            phase_cause: ticker.phase_cause,
             last: ticker.last,
             open: ticker.open,
             high: ticker.high,
