@@ -8,11 +8,8 @@ use serde_json::Value;
 use crate::tree::Tree;
 
 /// Where the version of Rust stands a second time: the file, and what stands before it.
-const RUST_NAMED: &[(&str, &str)] = &[
-    ("README.md", "needs Rust "),
-    ("deploy/Containerfile", "library/rust:"),
-    ("sdk/python/README.md", "You need Rust "),
-];
+const RUST_NAMED: &[(&str, &str)] =
+    &[("README.md", "needs Rust "), ("deploy/Containerfile", "library/rust:"), ("sdk/python/README.md", "You need Rust ")];
 
 /// The same of Node.js.
 const NODE_NAMED: &[(&str, &str)] =
