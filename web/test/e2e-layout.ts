@@ -110,6 +110,7 @@ export async function layoutSteps(browser: Browser): Promise<void> {
     fake.venue.fair = fair;
   };
   const many = { ...shifting, before: machines };
+  await at("all tabs are next to the bar or above it", [1060, 1199, 1200, 1280].map((width) => ({ width, height: 800 })), tabsApart, many);
   await at("nothing moves while delays are read", screens, standsStillOn("fair", "#fair-delay"), many);
   await at("nothing moves while machines are watched", screens, standsStillOn("network", "#network-window"), many);
 }
@@ -277,7 +278,7 @@ async function saysWhatIsThere({ page, shoot }: Watched, { venue }: Running, { w
 
 async function saysWhatItIs({ page }: Watched): Promise<void> {
   await page.locator("#tab-fair").waitFor();
-  for (const view of ["book", "batch", "fair"]) {
+  for (const view of ["book", "batch", "account", "fair"]) {
     await page.locator(`#tab-${view}`).click();
     await page.locator(`#view-${view}`).waitFor();
     const { words, hidden } = await page.locator(".motto").evaluate(
@@ -285,6 +286,16 @@ async function saysWhatItIs({ page }: Watched): Promise<void> {
     );
     assert.ok(hidden <= 1, `${view}: ${hidden} px of "${words}" are cut off`);
   }
+}
+
+async function tabsApart({ page }: Watched): Promise<void> {
+  await page.locator("#tab-network").waitFor();
+  const boxes = await page.evaluate(() => ["#tab-network", "#venue-bar"].map((selector) => {
+    const { right, bottom, left, top } = document.querySelector(selector)!.getBoundingClientRect();
+    return { right, bottom, left, top };
+  }));
+  const [tab, bar] = boxes;
+  assert.ok(tab && bar && (tab.right <= bar.left || tab.bottom <= bar.top), JSON.stringify(boxes));
 }
 
 async function warnsOfStops({ page, shoot }: Watched): Promise<void> {

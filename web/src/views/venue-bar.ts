@@ -64,7 +64,7 @@ export function venueBarView(
     const text = {
       no_key: t.bar.noKey,
       signing_in: t.bar.signingIn,
-      signed_in: t.bar.key(venue.account.keyId),
+      signed_in: t.bar.key(shortened(venue.account.keyId)),
       refused: t.bar.keyRefused,
     }[state.value];
     setText(key, text);
@@ -91,4 +91,9 @@ function pace(speed: string): string {
 /** A line drawing, 16 by 16. */
 function mark(path: string): SVGSVGElement {
   return svg("svg", { viewBox: "0 0 16 16", class: "icon-mark", "aria-hidden": "true" }, svg("path", { d: path }));
+}
+
+/** Ids of real keys are long; the whole one is in the button's title. */
+function shortened(keyId: string): string {
+  return keyId.length > 7 ? `${keyId.slice(0, 6)}…` : keyId;
 }

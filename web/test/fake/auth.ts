@@ -3,11 +3,11 @@
 import { createHash, createHmac, createPrivateKey, createPublicKey, verify as verifySignature } from "node:crypto";
 import { FakeReject } from "./matching.ts";
 
-export const DEMO_KEY_ID = "hm_demo";
+export const DEMO_KEY_ID = "hm_0123456789abcdef01234567";
 export const DEMO_SECRET = Buffer.from("the fake venue's demo secret 32b").toString("base64url");
 export const DEMO_ACCOUNT = 1;
 /** The same account's Ed25519 key: for requests and for transactions. */
-export const ED_KEY_ID = "ed_demo";
+export const ED_KEY_ID = "ed_0123456789abcdef01234567";
 export const ED_SECRET = Buffer.alloc(32, 3).toString("base64url");
 const ED_PUBLIC = createPublicKey(createPrivateKey({
   key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.from(ED_SECRET, "base64url")]), format: "der",
