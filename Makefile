@@ -18,8 +18,8 @@ export CARGO_INCREMENTAL ?= 0
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: help setup setup-build demo test fmt clippy built-tests rust-test drawn-test golden-test doc guards sim torture siege \
-	web web-test page-test typescript strategies python python-in-place python-test python-wheel-full python-clusters bot-test facade-test facade-small bench \
-	break cases fuzz site fix-clients clean
+	web web-test page-test typescript strategies python python-in-place python-test python-wheel-full python-clusters bot-test \
+	facade-test facade-small bench break cases fuzz site fix-clients clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
