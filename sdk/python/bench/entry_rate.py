@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 
 import venue_process
-from venue_rates import machine
+from venue_rates import machine, refuse_the_extension_of_the_tests
 
 import walras
 
@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--window", type=int, default=1_024)
     args = parser.parse_args()
+    refuse_the_extension_of_the_tests()
     venue_process.PROGRAM = args.program
     report = {**machine(), "orders": args.orders, "window": args.window, "program": args.program}
     with tempfile.TemporaryDirectory() as folder:

@@ -155,6 +155,12 @@ def machine() -> dict[str, Any]:
     }
 
 
+def refuse_the_extension_of_the_tests() -> None:
+    """`make test` leaves one that is not optimised next to the sources; the wheel is installed elsewhere."""
+    if pathlib.Path(walras.__file__).is_relative_to(pathlib.Path(__file__).resolve().parents[1] / "walras"):
+        raise SystemExit("the extension is the one of make test, which is not optimised: run make python, then this again")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--orders", type=int, default=1_000_000)
@@ -162,6 +168,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--abides", type=pathlib.Path, help="the folder of a checkout of ABIDES")
     args = parser.parse_args()
+    refuse_the_extension_of_the_tests()
     abides = abides_book.load(args.abides) if args.abides else None
     report: dict[str, Any] = {**machine(), "orders": args.orders, "rounds": args.rounds, "seed": args.seed, "figures": {}}
     rows = flow(args.orders, args.seed)

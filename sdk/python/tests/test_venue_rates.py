@@ -118,3 +118,12 @@ def test_a_checkout_that_does_not_load_says_what_it_needs(tmp_path: pathlib.Path
         (tmp_path / package).mkdir()
     with pytest.raises(SystemExit, match="does not load.*pip install pandas scipy"):
         abides_book.load(tmp_path)
+
+
+def test_the_extension_of_the_tests_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = pathlib.Path(venue_rates.__file__).resolve().parents[1]
+    monkeypatch.setattr(walras, "__file__", str(folder / ".venv/lib/python3.11/site-packages/walras/__init__.py"))
+    venue_rates.refuse_the_extension_of_the_tests()
+    monkeypatch.setattr(walras, "__file__", str(folder / "walras/__init__.py"))
+    with pytest.raises(SystemExit, match="make python"):
+        venue_rates.refuse_the_extension_of_the_tests()
