@@ -121,7 +121,7 @@ def test_a_checkout_that_does_not_load_says_what_it_needs(tmp_path: pathlib.Path
 
 
 def test_the_extension_of_the_tests_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = pathlib.Path(venue_rates.__file__).resolve().parents[1]
+    folder = pathlib.Path(__file__).resolve().parents[1]
     monkeypatch.setattr(walras, "__file__", str(folder / ".venv/lib/python3.11/site-packages/walras/__init__.py"))
     venue_rates.refuse_the_extension_of_the_tests()
     monkeypatch.setattr(walras, "__file__", str(folder / "walras/__init__.py"))
