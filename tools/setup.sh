@@ -48,7 +48,7 @@ ${CC:-cc} -x c -o /dev/null - >/dev/null 2>&1 <<<"$program" || needed+=(gcc libc
 wanted=()
 python=${PYTHON:-python3}
 if [ "$part" = test ]; then
-    has "${CHROMIUM:-chromium}" || wanted+=(chromium)
+    has "${CHROMIUM:-chromium-headless-shell}" || wanted+=(chromium-headless-shell)
     # The page is looked at in Chinese too.
     { has fc-list && [ -n "$(fc-list :lang=zh-cn family)" ]; } || wanted+=(fontconfig fonts-wqy-microhei)
     # The tests of the Python package run in a virtual environment of their own.
@@ -71,7 +71,7 @@ if [ ${#missing[@]} -gt 0 ]; then
             say "(a C compiler is needed to build the venue)"
             exit 1
         fi
-        say "(chromium and the font are only for the page's own tests, Python for its package's; the venue runs without them)"
+        say "(the browser and the font are only for the page's own tests, Python for its package's; the venue runs without them)"
         [ -z "${CI:-}" ] || exit 1
     fi
 fi

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
-import { assertFits, blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
+import { assertFits, atATime, blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { batchSteps } from "./e2e-batch.ts";
 import { docsSteps } from "./e2e-docs.ts";
 import { fairSteps } from "./e2e-fair.ts";
@@ -29,6 +29,20 @@ const address = outside ?? fake?.demoAddress ?? "";
 const size = process.env["WALRAS_SIZE"] ?? "0.02";
 const browser: Browser = await launch();
 try {
+  if (fake) {
+    const parts = [layoutSteps, historySteps, networkSteps, languageSteps, traderSteps];
+    await atATime(3, () => inOrder(fake), parts.map((part) => () => part(browser)));
+  } else {
+    await inOrder(null);
+    await docsSteps(browser, address);
+  }
+} finally {
+  await browser.close();
+  await fake?.close();
+}
+
+/** The steps that go on with the venue that those before them have left. */
+async function inOrder(fake: Running | null): Promise<void> {
   await step("sees the market without a key", seesMarket);
   await step("trades by keyboard, sees the fill and the book move", trades);
   await step("keeps a starred market in sight, and the panels that were chosen", keepsScreen);
@@ -37,17 +51,6 @@ try {
   await step("reads well in dark, and at 400 pixels", looks);
   await batchSteps(browser, fake, fake?.edAddress ?? address);
   await fairSteps(browser, fake, address);
-  if (!fake) await docsSteps(browser, address);
-  if (fake) {
-    // Each of these steps has a page and a venue of its own. One at a time leaves a third of two processors idle.
-    const inOrder = async (...parts: ((browser: Browser) => Promise<void>)[]): Promise<void> => {
-      for (const part of parts) await part(browser);
-    };
-    await Promise.all([inOrder(layoutSteps, historySteps, networkSteps), inOrder(languageSteps, traderSteps)]);
-  }
-} finally {
-  await browser.close();
-  await fake?.close();
 }
 
 async function seesMarket(): Promise<void> {

@@ -44,7 +44,7 @@ fn setup(name: &str, instead: &[(&str, &str)], compiler: &str) -> Output {
         ("node", "echo v99.0.0"),
         ("npm", "exit 0"),
         ("python3", "exit 0"),
-        ("chromium", "exit 0"),
+        ("chromium-headless-shell", "exit 0"),
         ("id", "echo 1000"),
         ("apt-get", &said),
     ];
