@@ -154,7 +154,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RequestRenumbered => (&["done once"], 1..=20),
         // Where the first one did not reach the log, the other one is carried out instead.
         Mutation::RetryAltered => (&["session", "done once"], 1..=5),
-        Mutation::ForgetVote => (&["leaders"], 241..=390),
+        Mutation::ForgetVote => (&["leaders"], 261..=410),
         Mutation::ForgetTail => (&["durable first", "halt", "linearizable", "log equality"], 1..=40),
         Mutation::ForgetEndOfTail => (&["durable first", "log equality", "halt"], 1..=40),
         // In the seeds before these the market data of the true state is read beside the other one, and panics.
@@ -176,7 +176,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::JumpTheQueue => (&["priority"], 1..=20),
         Mutation::MisstateFee => (&["funds"], 1..=5),
         Mutation::ThreadsMatter => (&["threads"], 1..=5),
-        Mutation::ShareUnevenly => (&["priority"], 21..=60),
+        Mutation::ShareUnevenly => (&["priority"], 41..=80),
         Mutation::TriggerMisread => (&["stops"], 1..=20),
         Mutation::SwitchEarly | Mutation::SwitchLate => (&["switches"], 1..=20),
         Mutation::CollectedTwice | Mutation::ResultsMixedUp => (&["transactions"], 1..=20),
@@ -215,7 +215,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RewinderShifts => (&["readers"], 1..=20),
         Mutation::OutletEarly => (&["release"], 1..=5),
         Mutation::RecallEarly => (&["release"], 1..=20),
-        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
+        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 321..=470),
         Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
         Mutation::NeverReopen => (&["progress"], 1..=20),
         // Few are under way when a disk fails for long.
